@@ -183,6 +183,9 @@ def expect_fits(name: str, value: Any, shape: tuple[int, ...], kind: str = "bool
         meaning = ", True = may attend" if kind == "bool" else ""
         raise ValueError(f"{name} must be a {kind} tensor{meaning}, got {got}")
     sizes = zip(reversed(value.shape), reversed(shape), strict=False)
+    if value.dtype == torch.bool and len(shape) == 4 and value.ndim == 3 and value.shape[0] > 1:
+        # One of (B, T, S) would be taken for one a head wherever there are as many sequences as heads.
+        raise ValueError(f"{name} must be (B, 1, T, S), or (1, H, T, S) for a mask a head, got {tuple(value.shape)}")
     if value.ndim > len(shape) or any(size not in (1, full) for size, full in sizes):
         raise ValueError(f"{name} must be broadcastable to {shape}, got shape {tuple(value.shape)}")
 

@@ -200,7 +200,7 @@ def _wild(a: Tensor, b: Tensor, h0: Tensor | None) -> str | None:
 
 
 def _check(a: Tensor, b: Tensor, h0: Tensor | None, of_a: str, of_b: str) -> None:
-    expect_floats(b, ("B", "T", *b.shape[2:]), of_b, complex=True)
-    sizes = zip(reversed(a.shape), reversed(b.shape), strict=False)
+    expect_floats(b, ("B", "T", *getattr(b, "shape", ())[2:]), of_b, complex=True)
+    sizes = zip(reversed(getattr(a, "shape", b.shape)), reversed(b.shape), strict=False)
     expect(a, [1 if n == 1 else whole for n, whole in sizes][::-1], of_a, like=b, exact=True)
     expect_like(b, optional=True, h0=(h0, (b.shape[0], *b.shape[2:])))

@@ -160,7 +160,7 @@ def _check(
     q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor | None, beta: Tensor | None, state: Tensor | None
 ) -> None:
     *steps, size = expect_floats(q, "B H T K", "q").shape
-    decays = q.shape if log_decay is not None and log_decay.ndim == 4 else steps
+    decays = q.shape if getattr(log_decay, "ndim", 3) == 4 else steps
     expect_like(q, k=(k, q.shape), v=(v, (*steps, "V")))
     memory = (*steps[:2], size, v.shape[3])
     expect_like(q, optional=True, log_decay=(log_decay, decays), beta=(beta, steps), state=(state, memory))

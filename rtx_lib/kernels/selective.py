@@ -178,7 +178,7 @@ def _compiled(backend: str, u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: T
 
 def _check(u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, state: Tensor | None) -> None:
     batch, steps, width = expect_floats(u, "B T D", "u").shape
-    of_b, of_c = ((batch, steps, "N") if x.ndim == 3 else (width, "N") for x in (B, C))
-    of_delta = u.shape if delta.ndim == 3 else (width,)
+    of_b, of_c = ((batch, steps, "N") if getattr(x, "ndim", 3) == 3 else (width, "N") for x in (B, C))
+    of_delta = u.shape if getattr(delta, "ndim", 3) == 3 else (width,)
     expect_like(u, A=(A, (width, "N")), B=(B, of_b), C=(C, of_c), delta=(delta, of_delta))
     expect_like(u, optional=True, state=(state, (batch, *A.shape)))

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from rtx_lib.shapes import expect, expect_each, expect_fits, expect_like, expect_state
+from rtx_lib.shapes import expect, expect_each, expect_fits, expect_like, expect_state, traced
 
 from .stacking import draw_uniform, watched
 
@@ -177,6 +177,8 @@ class MultiHeadAttention(nn.Module):
 
     While nobody looks at the weights, torch's fused kernel computes the heads and they are never stored. A forward
     hook on ``weights_tap`` sees them, (B, H, T, S), before dropout; if it returns other weights, those are used.
+    The kernel has no second derivatives: they are had in float64, with such a hook, or within
+    ``torch.nn.attention.sdpa_kernel(SDPBackend.MATH)``.
 
     They start as in torch.nn: Glorot's uniform rule for W_Q, W_K and W_V taken as one matrix, U(-1/sqrt(D), 1/sqrt(D))
     for W_O, biases 0.
@@ -337,7 +339,19 @@ def fused_attention(
 def _kernel(q: Tensor, k: Tensor, v: Tensor, *options: Any, **more: Any) -> Tensor:
     """``F.scaled_dot_product_attention``, in float64 by its plain form, whose gradients can be differentiated."""
     with sdpa_kernel(SDPBackend.MATH) if q.dtype == torch.float64 else contextlib.nullcontext():
-        return F.scaled_dot_product_attention(q, k, v, *options, **more)
+        y = F.scaled_dot_product_attention(q, k, v, *options, **more)
+    if "ScaledDotProduct" in type(y.grad_fn).__name__ and not traced():
+        y.register_hook(_refuse_second)
+    return y
+
+
+def _refuse_second(gradient: Tensor) -> None:
+    """Gradients are enabled in a backward pass if it is to be differentiated in its turn, as the kernel's cannot be."""
+    if torch.is_grad_enabled():
+        raise RuntimeError(
+            "torch's fused attention has no second derivatives: compute in float64, hook weights_tap, or run the model "
+            "within torch.nn.attention.sdpa_kernel(SDPBackend.MATH)"
+        )
 
 
 def _four_axes(mask: Tensor) -> Tensor:

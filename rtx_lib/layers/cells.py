@@ -154,8 +154,9 @@ class LSTM(nn.RNNBase):
         The sum of the forget gate's two biases at the start, b_if = forget_bias and b_hf = 0. If None, they are
         drawn as all other weights: U(-1/sqrt(H), 1/sqrt(H)), torch.nn's rule.
     backend
-        ``"loop"``: the equations step by step. ``"torch"``: the same weights in torch's fused kernel (cuDNN
-        on a GPU); while a forward hook sits on one of the taps, the loop runs instead.
+        ``"loop"``: the equations step by step. ``"torch"``: the same weights in torch's fused kernel, which is faster
+        and gives the same numbers, to 1e-6 in float32; while a forward hook sits on one of the taps, the loop runs
+        instead. On a GPU the kernel is cuDNN's, which has no second derivatives. ``"auto"`` is ``"torch"``.
     """
 
     def __init__(
@@ -206,7 +207,7 @@ class LSTM(nn.RNNBase):
         h = c = first_state(self, x, None)  # which also checks x
         if state is not None:
             h, c = expect_state(state, dict.fromkeys("hc", tuple(c.shape)), x)
-        if self.backend == "torch" and not (traced() or watched(self.tap, self.cell_tap, self.gate_tap)):
+        if self.backend != "loop" and not (traced() or watched(self.tap, self.cell_tap, self.gate_tap)):
             y, *last = run_fused(torch.lstm, self, x, (h, c))
             return y, tuple(last)
         y, (h, c) = run_stack(self, x, (h, c), self._run)
@@ -266,9 +267,7 @@ class GRU(nn.RNNBase):
     update
         What z near 1 does to the old state: ``"keeps"`` or ``"replaces"`` it.
     backend
-        ``"loop"``: the equations step by step. ``"torch"``: the same weights in torch's fused kernel (cuDNN
-        on a GPU); while a forward hook sits on one of the taps, the loop runs instead. torch has no kernel
-        for ``reset="before"``.
+        As for :class:`LSTM`. torch has no kernel for ``reset="before"``, where ``"auto"`` is the loop.
     """
 
     def __init__(
@@ -285,7 +284,7 @@ class GRU(nn.RNNBase):
         expect_each(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         expect_each(reset=(reset, ("after", "before")), update=(update, ("keeps", "replaces")))
         # Torch has no kernel for a reset before the map.
-        expect_each(backend=(backend, BACKENDS if reset == "after" else ["loop"]))
+        expect_each(backend=(backend, BACKENDS if reset == "after" else ["loop", "auto"]))
         super().__init__("GRU", input_size, hidden_size, num_layers, batch_first=True, bidirectional=bidirectional)
         self.reset, self.update, self.backend = reset, update, backend
         self.output_size = hidden_size * (1 + bidirectional)
@@ -300,7 +299,8 @@ class GRU(nn.RNNBase):
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run the whole sequence; shapes and states are those of :meth:`RNN.forward`."""
         h = first_state(self, x, state)
-        if self.backend == "torch" and not (traced() or watched(self.tap, self.gate_tap)):
+        fused = self.backend != "loop" and self.reset == "after"
+        if fused and not (traced() or watched(self.tap, self.gate_tap)):
             return run_fused(torch.gru, self, x, h, _negate_update_gate if self.update == "replaces" else None)
         y, (last,) = run_stack(self, x, (h,), self._run)
         return y, last

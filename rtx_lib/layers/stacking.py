@@ -14,7 +14,7 @@ States = tuple[Tensor, ...]
 # Runs one layer and direction: (x (B, T, D), initial parts of the state, its weights) -> (h_1..h_T, last parts).
 Run = Callable[[Tensor, States, list[nn.Parameter]], tuple[States, States]]
 Change = Callable[[Tensor], Tensor]
-BACKENDS = ("loop", "torch")
+BACKENDS = ("loop", "torch", "auto")
 
 
 @torch.no_grad()

@@ -229,7 +229,8 @@ class DeltaNet(nn.Module):
             qkv = F.silu(qkv.to(dtype))
         q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in qkv.chunk(3, -1))
         if self.keys == "unit":
-            q, k = (F.normalize(part, dim=-1, eps=1e-6) for part in (q, k))
+            wide = torch.promote_types(dtype, torch.float32)  # float16 cannot hold the squares
+            q, k = (F.normalize(part.to(wide), dim=-1, eps=1e-6).to(dtype) for part in (q, k))
         elif self.keys == "elu":
             q, k = phi(q), phi(k)
         beta = log_decay = None

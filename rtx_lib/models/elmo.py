@@ -83,7 +83,7 @@ class BidirectionalLM(nn.Module):
         backend: str = "loop",
     ) -> None:
         super().__init__()
-        backends = BACKENDS if hidden_size is None else ["loop"]
+        backends = BACKENDS if hidden_size is None else ["loop", "auto"]
         expect_each(vocabulary=vocabulary, width=width, layers=layers, backend=(backend, backends))
         clips = {"cell_clip": cell_clip, "projection_clip": projection_clip}
         for name, clip in clips.items() if hidden_size is None else ():

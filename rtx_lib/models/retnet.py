@@ -204,7 +204,8 @@ class MultiScaleRetention(nn.Module):
 
     def merge(self, o: Tensor, x: Tensor) -> Tensor:
         """y (B, T, D) of what was read, o (B, H, T, V), and x: norm, gate and the last map."""
-        o = o * (o.square().mean(-1, keepdim=True) + self.eps).rsqrt()
+        wide = o.to(torch.promote_types(o.dtype, torch.float32))  # float16 cannot hold the squares
+        o = (wide * (wide.square().mean(-1, keepdim=True) + self.eps).rsqrt()).to(o.dtype)
         gate = F.silu(self.g_proj(x)).to(o.dtype)
         y: Tensor = self.out_proj(gate * o.transpose(1, 2).flatten(2))
         return y

@@ -135,7 +135,8 @@ def enter_race(
         model = OwnLane(make(data.input_size, size), data.input_size, data.output_size, data.vocabulary)
         about = f"the reader's own module on the race's task {task!r}"
         recipe = replace(recipe, name=f"own-{task}", about=about, model="own", model_arguments={"size": size})
-        recipe = replace(recipe, **changes)
+        warmup = recipe.warmup * changes.get("steps", recipe.steps) // recipe.steps
+        recipe = replace(recipe, **{"warmup": warmup} | changes)
         if recipe.stream_length and _stateless(model, data, seed):
             raise ValueError("make must build a module that returns its state to read a stream, got None")
         record: Record = {"recipe": recipe.name, "seed": seed, "configuration": asdict(recipe)}

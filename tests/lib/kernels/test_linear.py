@@ -202,6 +202,8 @@ BAD = {
     "b of one axis": ({"b": torch.zeros(5)}, r"b must have shape \(B, T\), got \(5,\)"),
     "no step": ({"b": torch.zeros(2, 0, 3)}, r"b must have shape .* got \(2, 0, 3\)"),
     "integers": ({"b": torch.zeros(2, 5, 3, dtype=torch.int64)}, "b must hold floats or complex .* got torch.int64"),
+    "a number": ({"b": 0.5}, r"b must be a tensor of shape \(B, T\), got float"),
+    "a number as a": ({"a": 0.5}, r"a must be a tensor of shape \(2, 5, 3\), got float"),
     "other a": ({"a": torch.zeros(2, 4, 3)}, r"a must have shape \(2, 5, 3\), got \(2, 4, 3\)"),
     "larger a": ({"a": torch.zeros(1, 2, 5, 3)}, "a must have shape"),
     "other h0": ({"h0": torch.zeros(1, 3)}, r"h0 must have shape \(2, 3\), got \(1, 3\)"),

@@ -310,6 +310,7 @@ BAD = {
     "state": ({"state": torch.zeros(2, 2, 5, 6)}, r"state must have shape \(2, 2, 6, 5\), got \(2, 2, 5, 6\)"),
     "type": ({"v": GOOD["v"].double()}, "v must be of torch.float32, as the input is, got torch.float64"),
     "device": ({"beta": GOOD["beta"].to("meta")}, "beta must be on cpu, as the input is, got meta"),
+    "a number": ({"log_decay": 0.5}, "log_decay must be a tensor of shape"),
     "nothing": ({"v": None}, "v must be a tensor of shape"),
     "backend": ({"backend": "scan"}, r"backend must be one of \['auto', 'loop', 'chunks'\], got 'scan'"),
     "chunk": ({"chunk": 0}, "chunk must be at least 1, got 0"),

@@ -10,6 +10,7 @@ from reference.plain_loops import attend
 from support.compare import draw, furthest, outcomes, random_parameters, worst
 from support.helpers import drawn, relative_error
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from rtx_lib.layers import (
     SCHEMES,
@@ -49,7 +50,7 @@ def make_mask(kind, b, t, s, h, seed=0):
     if kind == "padding":
         lengths = torch.randint(1, s + 1, (b, 1), generator=torch.Generator().manual_seed(seed))
         return padding_mask((torch.arange(s) < lengths).long())
-    shape = {"any": (b, 1, t, s), "by head": (h, t, s), "keys": (s,)}.get(kind, (b, h, t, s))
+    shape = {"any": (b, 1, t, s), "by head": (1, h, t, s), "keys": (s,)}.get(kind, (b, h, t, s))
     mask = draw(*shape, seed=seed) > 0
     if kind in ("any", "by head", "keys"):
         mask[..., 0] = True
@@ -406,3 +407,24 @@ def test_each_scheme_enters_where_it_should(scheme, path, causal):
         out = out + positions.value_bias(weights)
     by_hand = model.out_proj(out.transpose(1, 2).flatten(2))
     assert furthest(model(embedded, causal=causal)[0], by_hand, [x, *model.parameters()]) < 1e-12
+
+
+def test_second_derivatives_are_had_or_refused_in_a_sentence():
+    model, x = make(6, 3).float(), draw(2, 4, 6).float().requires_grad_()
+
+    def second():
+        (first,) = torch.autograd.grad(model(x)[0].square().sum(), x, create_graph=True)
+        return torch.autograd.grad(first.square().sum(), x)[0]
+
+    with pytest.raises(RuntimeError, match=r"^torch's fused attention has no second derivatives: compute in float64, "):
+        second()
+    with sdpa_kernel(SDPBackend.MATH):
+        expected = second()
+    look(model, "explicit")
+    assert relative_error(second(), expected) < 1e-5
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 4), (3, 4, 4)])
+def test_a_mask_of_three_axes_is_not_guessed_at(shape):
+    with pytest.raises(ValueError, match=r"mask must be \(B, 1, T, S\), or \(1, H, T, S\) for a mask a head, got"):
+        make(6, 3)(draw(2, 4, 6), mask=torch.ones(shape, dtype=torch.bool))

@@ -55,7 +55,7 @@ def results(model, x, state, convert=lambda parameters: parameters):
 
 
 TO_TORCH = [(RNN, {}), (RNN, {"nonlinearity": "relu"}), (LSTM, {}), (GRU, {})]
-TO_TORCH += [(cell, {"backend": "torch"}) for cell in (LSTM, GRU)]
+TO_TORCH += [(LSTM, {"backend": "torch"}), (GRU, {"backend": "auto"})]
 
 
 @pytest.mark.parametrize("layers, bidirectional", STACKS)
@@ -226,8 +226,10 @@ def test_the_backend_keeps_quiet_about_its_copy_of_the_weights(cell, monkeypatch
 
 
 def test_no_fused_kernel_for_the_reset_before():
-    with pytest.raises(ValueError, match=r"backend must be one of \['loop'\], got 'torch'"):
+    with pytest.raises(ValueError, match=r"backend must be one of \['loop', 'auto'\], got 'torch'"):
         GRU(3, 5, reset="before", backend="torch")
+    auto, loop = (make(GRU, reset="before", backend=backend) for backend in ("auto", "loop"))
+    assert torch.equal(auto(sequence())[0], loop(sequence())[0])
 
 
 # What hooks see.

@@ -166,3 +166,11 @@ def test_traced(name):
     pair = isinstance(x, tuple)
     traced = torch.jit.trace(lambda *x: model(x if pair else x[0])[0], x if pair else (x,), check_trace=False)
     assert relative_error(traced(*x) if pair else traced(x), model(x)[0]) < 1e-10
+
+
+@pytest.mark.parametrize("size", [0, 1e-3, 1])
+@pytest.mark.parametrize("name", ["delta-net", "delta-net-signed", "retention"])
+def test_float16_differentiates_norms_of_small_keys(name, size):
+    model, x = make(name).half(), (size * example(name)).half().requires_grad_()
+    model(x)[0].sum().backward()
+    assert x.grad.isfinite().all()
