@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from rtx_lib.plots.curves import name_at
-from rtx_lib.plots.style import CYCLE, GREY, INK
+from rtx_lib.plots.style import CYCLE, GREY, INK, literal
 
 Point = tuple[float, float]
 
@@ -71,8 +71,8 @@ def attention_heatmap(
     size = _font_size(max(cells.shape))
     angle: dict[str, Any] = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"}
     angle = angle if len(columns) <= _SLANTED else {"rotation": 90}
-    ax.set_xticks(range(len(columns)), columns, fontsize=size, **angle)
-    ax.set_yticks(range(len(rows)), rows, fontsize=size)
+    ax.set_xticks(range(len(columns)), map(literal, columns), fontsize=size, **angle)
+    ax.set_yticks(range(len(rows)), map(literal, rows), fontsize=size)
     name_above(ax, "attends to (key)", "query")
     if numbers:
         for i, j in zip(*np.nonzero(cells >= 0.05), strict=True):
@@ -196,7 +196,7 @@ def draw_alignment(source: Words, target: Words, weights: Any, *, marked: Collec
     for x, (words, title, side) in enumerate(columns):
         ax.text(x, 1.0, title, ha=side, style="italic")
         for text, height in zip(words, heights[x], strict=True):
-            ax.text(x, height, text, ha=side, va="center")
+            ax.text(x, height, literal(text), ha=side, va="center")
     for t, s in np.argwhere(array > 0.15):
         look = {"linewidth": 4 * array[t, s], "alpha": min(1, 0.25 + array[t, s]), "solid_capstyle": "butt"}
         ax.plot([0.03, 0.97], [heights[0][s], heights[1][t]], "-", color=CYCLE[1] if t in marked else CYCLE[0], **look)

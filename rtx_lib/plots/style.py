@@ -19,6 +19,19 @@ HALO = "halo"
 """A text with this gid has the page's ground around its letters, so that it reads where lines pass below it."""
 
 
+_UNDRAWN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+def printable(text: str) -> str:
+    """The text with U+FFFD for what no SVG may hold, as NUL."""
+    return _UNDRAWN.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def literal(text: str) -> str:
+    """A reader's word for matplotlib, which takes what stands between two ``$`` for a formula."""
+    return printable(text).replace("$", r"\$")
+
+
 INK = "#0a0b0c"
 """A sentinel; whatever is drawn in it follows the page's text colour."""
 

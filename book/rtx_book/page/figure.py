@@ -21,7 +21,7 @@ import matplotlib.pyplot as plt
 from IPython.display import HTML
 from matplotlib.figure import Figure
 
-from rtx_lib.plots.style import HALO, INK
+from rtx_lib.plots.style import HALO, INK, printable
 
 LEAST_TEXT, PHONE = 10, 358
 """Smallest text of a figure on a phone, and how wide a figure can be there, both in CSS pixels."""
@@ -43,10 +43,10 @@ _FONT_LIST = re.compile(r"('DejaVu Sans')(, '[^']*')+")
 
 
 def require_alt(alt: object) -> str:
-    """The text alternative, stripped."""
+    """The text alternative, stripped, as a page can hold it."""
     if not isinstance(alt, str) or len(alt.split()) < 2:
         raise ValueError(f"alt must be a text that states what the figure shows, got {alt!r}")
-    return alt.strip()
+    return printable(alt.strip())
 
 
 def svg_tree(fig: Figure) -> ET.Element:

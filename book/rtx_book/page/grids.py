@@ -9,7 +9,7 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
 from rtx_lib.plots.heatmaps import name_above, paint, tint, word
-from rtx_lib.plots.style import GREY
+from rtx_lib.plots.style import GREY, literal
 
 HATCHED: dict[str, Any] = {"facecolor": "none", "edgecolor": GREY, "linewidth": 0, "hatch": "////", "alpha": 0.5}
 """How cells look that are masked or not defined."""
@@ -39,8 +39,8 @@ def share_cells(
     paint(ax, tint(0.75 * shares.clip(max=1)))
     for i, k in np.argwhere(shares >= least):
         word(ax, k, i, f"{shares[i, k]:.2f}".removeprefix("0"), **font)
-    ax.set_xticks(range(len(columns)), columns)
-    ax.set_yticks(range(len(rows)), rows)
+    ax.set_xticks(range(len(columns)), map(literal, columns))
+    ax.set_yticks(range(len(rows)), map(literal, rows))
     name_above(ax, "", "")
     ax.spines[:].set_visible(False)
 

@@ -14,7 +14,7 @@ from rtx_book.page.grids import HATCHED, fill, fill_cells
 from rtx_book.page.live import picture_of
 from rtx_book.words import listed
 from rtx_lib.plots.heatmaps import name_above, word
-from rtx_lib.plots.style import CYCLE, GREY, INK
+from rtx_lib.plots.style import CYCLE, GREY, INK, literal
 
 MOST_WORDS = 8
 
@@ -57,11 +57,11 @@ def draw_order(words: Sequence[str], order: Sequence[int]) -> Figure:
     """
     query, content = streams(order, len(words))
     rank = {place: number for number, place in enumerate(order, start=1)}
-    labels = [f"{w}  {rank.get(place, '·')}" for place, w in enumerate(words)]
+    labels = [f"{literal(w)}  {rank.get(place, '·')}" for place, w in enumerate(words)]
     fig, axes = plt.subplots(1, 2, figsize=(5.8, 1.5 + 0.3 * len(words)), sharey=True)
     for ax, seen, name, colour in zip(axes, (query, content), ("query", "content"), CYCLE, strict=False):
         _cells(ax, seen, colour)
-        ax.set_xticks(range(len(words)), words, rotation=60, ha="left", rotation_mode="anchor")
+        ax.set_xticks(range(len(words)), map(literal, words), rotation=60, ha="left", rotation_mode="anchor")
         name_above(ax, "", "")
         ax.set_xlabel(f"{name} stream")
         ax.xaxis.set_label_position("bottom")

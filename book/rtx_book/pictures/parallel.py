@@ -23,7 +23,7 @@ from rtx_book.page.film import at_frame
 from rtx_book.page.grids import share_cells
 from rtx_book.words import listed
 from rtx_lib.plots.heatmaps import floats, paint, tint, word
-from rtx_lib.plots.style import CYCLE, GREY, INK, look
+from rtx_lib.plots.style import CYCLE, GREY, INK, literal, look
 
 # ------------------------------------------------------------------------------------------------ hops
 
@@ -69,7 +69,7 @@ def draw_hops(
     ax.set_ylim(max(rows + 1, count) - 0.5, -0.5)
     for i in range(1, count):  # they lead the eye from a sentence to its cells
         ax.axhline(i - 0.5, color=GREY, alpha=0.4, linewidth=0.6, linestyle="-")
-    fig.suptitle(f"{question}? {_said(answer, right)}", x=0.02, ha="left")
+    fig.suptitle(literal(f"{question}? {_said(answer, right)}"), x=0.02, ha="left")
     return fig
 
 

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from rtx_book.page.grids import share_cells
 from rtx_lib.plots.heatmaps import floats
+from rtx_lib.plots.style import literal
 
 GAP = "____"
 
@@ -33,7 +34,7 @@ def draw_fillings(
     fig, ax = plt.subplots(figsize=(5.8, 1.35 + 0.33 * rows))
     share_cells(ax, table, list(shares), [words[i] for i in shown], 0.005)
     ax.set_ylim(rows - 0.5, -0.5)
-    fig.suptitle(_gapped(sentence, place), x=0.02, ha="left")
+    fig.suptitle(literal(_gapped(sentence, place)), x=0.02, ha="left")
     return fig
 
 

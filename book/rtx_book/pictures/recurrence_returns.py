@@ -14,7 +14,7 @@ from rtx_book.page.explorer import explorer
 from rtx_book.page.film import at_frame
 from rtx_lib.plots.curves import baseline, label_lines, name_at, smooth
 from rtx_lib.plots.heatmaps import floats, paint, tint, word
-from rtx_lib.plots.style import CYCLE, GREY, INK, look
+from rtx_lib.plots.style import CYCLE, GREY, INK, literal, look
 
 # ------------------------------------------------------------------------------------------------ states
 
@@ -45,9 +45,9 @@ def draw_states(
         paint(ax, tint(np.clip(0.7 * S, -0.7, 0.7), (CYCLE[1], CYCLE[0])))
         for k, v in np.argwhere(np.abs(S) >= LEAST):
             word(ax, v, k, _short(S[k, v]), fontsize=11)
-        ax.set_xticks(range(len(values)), values, rotation=45, ha="right", rotation_mode="anchor")
+        ax.set_xticks(range(len(values)), map(literal, values), rotation=45, ha="right", rotation_mode="anchor")
         ax.set_title(name, fontsize=12)
-    axes[0, 0].set_yticks(range(len(keys)), keys)
+    axes[0, 0].set_yticks(range(len(keys)), map(literal, keys))
     for text, key in zip(axes[0, 0].get_yticklabels(), keys, strict=True):
         text.set_fontweight("bold" if key == row else "normal")
     if title:

@@ -25,7 +25,7 @@ from rtx_book.page.diagram import arrow, blank, box, links
 from rtx_book.page.grids import fill
 from rtx_lib.plots.curves import bands, baseline, label_lines, name_at
 from rtx_lib.plots.heatmaps import Point, attention_heatmap, floats, word
-from rtx_lib.plots.style import CYCLE, GREY, INK, look
+from rtx_lib.plots.style import CYCLE, GREY, INK, literal, look
 
 # ------------------------------------------------------------------------------------------------ memory
 
@@ -603,9 +603,9 @@ def draw_expected(text: str, looks: Sequence[Any], characters: str, chances: Any
     best = np.argsort(-p, kind="stable")[:_MOST]
     fig, (top, bottom) = plt.subplots(2, 1, figsize=(5.8, 0.3 * (len(rows) + len(best)) + 2.2), height_ratios=(3, 2))
     attention_heatmap(top, rows, names, signs, numbers=False)
-    top.set(xlabel="", ylabel="", title=f"where the last “{signs[-1]}” looks")
+    top.set(xlabel="", ylabel="", title=f"where the last “{literal(signs[-1])}” looks")
     bottom.barh(range(len(best)), p[best], color=CYCLE[0])
-    bottom.set_yticks(range(len(best)), [_SIGNS.get(characters[i], characters[i]) for i in best])
+    bottom.set_yticks(range(len(best)), [literal(_SIGNS.get(characters[i], characters[i])) for i in best])
     bottom.invert_yaxis()
     bottom.grid(axis="y", visible=False)
     bottom.set(xlim=(0, 1), xlabel="probability that it comes next")
