@@ -21,6 +21,17 @@ var Scorer = {
   partialTerm: 2,
 };
 
+// Sphinx 7 looks a word up as a property of an object, where "constructor" and "__proto__" find what every object has.
+// Its tables lose what they inherit, except what it asks of them.
+if (typeof Search !== "undefined") {
+  const { setIndex } = Search;
+  const bare = Object.assign(Object.create(null), { hasOwnProperty: Object.prototype.hasOwnProperty });
+  Search.setIndex = (index) => {
+    [index.terms, index.titleterms].forEach((table) => Object.setPrototypeOf(table, bare));
+    setIndex(index);
+  };
+}
+
 // A page opened from a file may not read another, so Sphinx shows no excerpts. What a link to the page says stands there
 // then; DESCRIPTIONS come in a script of their own (book/rtx_book/sphinx/previews.py).
 if (location.protocol === "file:")

@@ -3,6 +3,7 @@
 import os
 import re
 from contextlib import contextmanager
+from urllib.parse import quote
 
 import pytest
 from pages import page_checks, teaching
@@ -189,6 +190,15 @@ def test_search_finds_a_word(opened, address):
     expect(results.first).to_be_visible()
     links = results.evaluate_all("all => all.map(e => e.href)")
     assert any(chapter in link for link in links for chapter in CHAPTERS), links
+
+
+@pytest.mark.parametrize(
+    "words", ["constructor", "__proto__ constructor", "toString", "hasOwnProperty", "'\"<b>", '""']
+)
+def test_search_says_what_it_finds_whatever_the_word(opened, address, words):
+    results = opened(f"{address}search.html?q={quote(words)}").locator("#search-results")
+    expect(results).to_contain_text(re.compile("did not match any|finished, found"))
+    assert not results.locator("a[href^=undefined]").count()
 
 
 def test_search_opens_by_keyboard_and_says_when_it_finds_nothing(opened, address):
