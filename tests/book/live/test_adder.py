@@ -4,7 +4,6 @@ import pytest
 import torch
 from live.parity import BAR, arrays, disturb, errors
 from live.widgets import press, status
-from pages import page_checks
 
 from rtx_lib.models.neural_gpu import NeuralGPU
 from rtx_lib.tasks.binary_addition import BinaryAddition
@@ -183,10 +182,3 @@ def test_it_plays_to_the_end_and_stops_when_asked(widget):
     press(page, "Play")
     page.get_by_role("slider", name="Step").press("ArrowRight")  # a move by hand ends it
     assert page.get_by_role("button", name="Play", exact=True).is_visible()
-
-
-def test_on_a_phone_the_film_stands_below_its_digits(widget):
-    page = widget("adder", context={"viewport": page_checks.PHONE})
-    press(page, "4,294,967,295 + 1")
-    digits, film = page.locator("td").first.bounding_box(), page.locator("canvas").bounding_box()
-    assert abs(digits["x"] - film["x"]) < 1 and digits["width"] * 33 == pytest.approx(film["width"], abs=1)

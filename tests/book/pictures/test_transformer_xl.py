@@ -10,6 +10,7 @@ from rtx_book.pictures.transformer_xl import (
     SHIFT_STEPS,
     describe_segments,
     describe_shift,
+    draw_clash,
     draw_context_use,
     draw_costs,
     draw_position_losses,
@@ -117,6 +118,10 @@ def test_what_is_lit_changes_the_output_of_a_model_and_gradients_go_where_it_is_
     assert f"reaches {reach} positions" in told if memory else "no path crosses the border" in told
 
 
+def test_restarting_numbers_repeat_and_distances_do_not() -> None:
+    assert "".join(word for word in words(draw_clash().axes[0]) if word.isdigit()) == "0123012376543210"
+
+
 # ---- shift
 
 
@@ -132,6 +137,10 @@ def test_cells_are_those_of_the_shift_and_hold_their_distance(queries: int, keys
 
 
 NAMES = [["0" if cell is None else f"{'abc'[cell[0]]}{cell[1]}" for cell in row] for row in shifted_cells(3, 5)]
+
+
+def test_the_cells_that_no_query_needs_are_named() -> None:
+    assert describe_shift("masked").count(f"{' and '.join(NAMES[0][3:])} in row a and {NAMES[1][4]} in row b") == 1
 
 
 @pytest.mark.parametrize("row", range(3))
