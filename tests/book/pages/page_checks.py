@@ -79,31 +79,6 @@ def visit(context: BrowserContext, address: str) -> Iterator[Visit]:
         page.close()
 
 
-# Code is thousands of words in a few colours, and most of axe-core's time: its contrast check measures every word.
-# One of each kind stays, the others become plain text. A kind is what contrast depends on: the word's colour and
-# font, and the backgrounds and opacities that it stands in; and whether axe-core judges the word, for it leaves
-# open what has one letter or is scrolled out of sight.
-_ONE_WORD_OF_EACH_KIND = """() => {
-  const grounds = new Map([[null, '']]), kinds = new Set(), repeated = []
-  const ground = e => {
-    if (!grounds.has(e)) {
-      const look = getComputedStyle(e)
-      grounds.set(e, [ground(e.parentElement), look.backgroundColor, look.backgroundImage, look.opacity].join('|'))
-    }
-    return grounds.get(e)
-  }
-  for (const word of document.querySelectorAll('pre span, dt.sig span')) {
-    if (word.getAttributeNames().some(name => name !== 'class')) continue
-    const {color, fontSize, fontWeight, textShadow} = getComputedStyle(word)
-    const box = word.getBoundingClientRect(), frame = word.closest('pre, dt').getBoundingClientRect()
-    const judged = word.textContent.trim().length > 1 && word.checkVisibility() && box.right <= frame.right
-    const kind = [ground(word), color, fontSize, fontWeight, textShadow, judged].join('|')
-    kinds.has(kind) ? repeated.push(word) : kinds.add(kind)
-  }
-  for (const word of repeated.reverse())
-    if (!word.childElementCount) word.replaceWith(word.textContent)
-}"""
-
 # The rules of colours are asked of one text of each kind, for they measure every text: most of axe-core's time. Here a
 # kind is all that a style sheet can tell apart by tags and classes, and all that was computed from it, of the text and
 # of everything it stands in: so texts of one kind have the same contrast. In pictures, where what lies behind a text
@@ -268,7 +243,6 @@ def axe(page: Page, script: Path, kinds: str = "both") -> list[str]:
 
     `kinds` are the rules: of "colours", which take most of the time, the "rest", or "both".
     """
-    page.evaluate(_ONE_WORD_OF_EACH_KIND)
     for frame in page.frames:
         frame.add_script_tag(path=script)
     return page.evaluate(_AXE, [COLOURS, kinds])
