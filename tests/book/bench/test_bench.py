@@ -176,26 +176,6 @@ def test_the_txl_case_sees_what_is_wrong(monkeypatch, where, wrong, seen):
     assert [row["max_error"] > 0.01 for row in txl_rows()][: len(seen)] == seen
 
 
-def test_the_diagonal_case_sees_what_is_wrong(monkeypatch):
-    monkeypatch.setattr("rtx_book.bench.kernels._textbook_scan", lambda a, b: b + a * b.roll(1, 1))  # a round too few
-    assert [row["max_error"] > 0.01 for row in ROWS["diagonal"][0]()] == [False, False, False, True]
-
-
-def test_the_case_of_matrix_states_sees_what_is_wrong(monkeypatch):
-    """Chunks that forget what came before them."""
-    right = bench.kernels.matrix_recurrence
-
-    def wrong(q, k, v, *, backend, **options):
-        if backend == "loop":
-            return right(q, k, v, backend=backend, **options)
-        o, state = right(q, k, v, backend=backend, **options)
-        return torch.cat([o[:, :, :4], 0 * o[:, :, 4:]], 2), state
-
-    monkeypatch.setattr("rtx_book.bench.kernels.matrix_recurrence", wrong)
-    errors = [row["max_error"] for row in ROWS["matrix-state"][0]()]
-    assert all(error > 0.01 for error in errors[::2]) and set(errors[1::2]) == {None}
-
-
 def test_a_token_costs_its_share_of_a_segment(monkeypatch):
     """Every run takes one second here: a token of a segment of four a quarter of it."""
     monkeypatch.setattr("rtx_book.bench.between.measure", lambda variants, **_: dict.fromkeys(variants, 1.0))

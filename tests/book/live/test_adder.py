@@ -40,14 +40,6 @@ def test_the_pages_network_is_the_librarys(live, double, options, places):
     assert far(live(*PARTS), made(**options), places) < BAR
 
 
-SLIPS = [("cut(g[u(i)] + 1)", "cut(g[u(i)])"), ("keep * old + (1 - keep)", "keep * old + 1.00001 * (1 - keep)")]
-
-
-@pytest.mark.parametrize("slip", SLIPS)
-def test_a_slip_is_seen(live, double, slip):
-    assert far(live(*PARTS, slips={"neural-gpu": slip}), made(width=4), 6) > 1e-7
-
-
 def test_the_page_asks_and_adds_as_the_task_does(live):
     page, pairs = live(*PARTS), [(0, 0), (1, 1), (13, 7), (255, 1), (200, 255), (2**32 - 1, 2**32 - 1), (2**31, 5)]
     for a, b in pairs:
