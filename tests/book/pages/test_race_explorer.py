@@ -369,17 +369,3 @@ def test_a_broken_script_is_seen(contexts, planted):
         figure = seen.page.query_selector(".book-race")
         assert "text did not change" in page_checks.explorer_faults(seen.page, figure)
         assert any("error in a script" in fault for fault in seen.faults)
-
-
-FIGURES = ("book/rtx_book/page", "book/rtx_book/pictures")
-SCRIPTS = sorted(path for folder in ("book/assets", *FIGURES) for path in (ROOT / folder).glob("*.js"))
-
-
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
-def test_scripts_parse(browser, path):
-    """Strict mode refuses what is sloppy; the script of a figure is one function and leaves no name behind."""
-    source, page = path.read_text(encoding="utf-8"), browser.new_page()
-    page.evaluate("source => { new Function(`'use strict';${source}`) }", source)
-    if path.parent.name != "assets":
-        assert page.evaluate("source => typeof (0, eval)(`'use strict';${source}`)", source) == "function"
-    page.close()
