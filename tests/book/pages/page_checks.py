@@ -79,47 +79,6 @@ def visit(context: BrowserContext, address: str) -> Iterator[Visit]:
         page.close()
 
 
-# The rules of colours are asked of one text of each kind, for they measure every text: most of axe-core's time. Here a
-# kind is all that a style sheet can tell apart by tags and classes, and all that was computed from it, of the text and
-# of everything it stands in: so texts of one kind have the same contrast. In pictures, where what lies behind a text
-# may be its neighbour, every text is asked.
-_ONE_TEXT_OF_EACH_KIND = """() => {
-  const around = new Map([[null, '']]), clips = new Map([[null, null]]), kinds = new Set(), chosen = []
-  const style = e => {
-    const {color, backgroundColor, backgroundImage, opacity, filter, position, mixBlendMode} = getComputedStyle(e)
-    const looks = [color, backgroundColor, backgroundImage, opacity, filter, position, mixBlendMode]
-    return {position, text: looks.join('|')}
-  }
-  const ground = e => {
-    if (!around.has(e)) {
-      const layers = [...e.children].map(style).filter(own => own.position !== 'static').map(own => own.text)
-      const inside = [...e.classList].sort().join('.')
-      around.set(e, [ground(e.parentElement), e.tagName, inside, style(e).text, ...layers].join('|'))
-    }
-    return around.get(e)
-  }
-  const clip = e => {
-    if (!clips.has(e))
-      clips.set(e, getComputedStyle(e).overflowX === 'visible' ? clip(e.parentElement) : e.getBoundingClientRect())
-    return clips.get(e)
-  }
-  for (const e of document.body.querySelectorAll('*')) {
-    const words = [...e.childNodes].filter(n => n.nodeType === Node.TEXT_NODE).map(n => n.data.trim()).join('')
-    if (e.tagName === 'IFRAME' || (words && e.ownerSVGElement)) chosen.push(e)
-    if (e.ownerSVGElement || !(words || ['INPUT', 'SELECT', 'TEXTAREA'].includes(e.tagName))) continue
-    const look = getComputedStyle(e), box = e.getBoundingClientRect(), frame = clip(e.parentElement)
-    const {fontSize, fontWeight, fontStyle, textShadow, textDecoration, borderBottom, textIndent} = look
-    const seen = e.checkVisibility({opacityProperty: true, visibilityProperty: true}) && box.width > 1
-    const judged = [words.length > 1, seen, !frame || (box.left >= frame.left && box.right <= frame.right)]
-    const lines = e.getClientRects().length > 1
-    const own = [fontSize, fontWeight, fontStyle, textShadow, textDecoration, borderBottom, textIndent, lines]
-    const kind = [ground(e), ...own, ...judged].join('|')
-    if (!kinds.has(kind)) chosen.push(e)
-    kinds.add(kind)
-  }
-  return chosen
-}"""
-
 # Lines of pictures are thousands of elements, of which axe-core asks nothing; what tells a picture's meaning stays.
 _NO_LINES = "document.querySelectorAll('svg :is(path, use, defs, line, circle, clipPath)').forEach(e => e.remove())"
 
@@ -127,10 +86,7 @@ _AXE = f"""async ([colours, kinds]) => {{
   const found = []
   const run = async (context, options) =>
     found.push(...(await axe.run(context, {{resultTypes: ['violations'], preload: false, ...options}})).violations)
-  if (kinds !== 'rest') {{
-    const chosen = ({_ONE_TEXT_OF_EACH_KIND})()
-    if (chosen.length) await run({{include: chosen}}, {{runOnly: {{type: 'rule', values: colours}}}})
-  }}
+  if (kinds !== 'rest') await run(document, {{runOnly: {{type: 'rule', values: colours}}}})
   if (kinds !== 'colours') {{
     {_NO_LINES}
     await run(document, {{rules: Object.fromEntries(colours.map(rule => [rule, {{enabled: false}}]))}})
