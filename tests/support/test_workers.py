@@ -7,7 +7,6 @@ import sys
 
 import pytest
 from support.helpers import ROOT
-from support.workers import EXECUTED, part, scope
 
 NOTEBOOK, BROWSER, OTHER = (
     "tests/book/notebooks/test_execution.py",
@@ -44,24 +43,6 @@ def take_turn():
     print("turn taken")
 """,
 }
-
-
-def test_the_book_comes_first_and_the_browser_last():
-    names = [
-        f"{BROWSER}::test_page[a]",
-        f"{NOTEBOOK}::test_same_seed",
-        f"{OTHER}::test_a",
-        f"{EXECUTED}[01]",
-        "tests/book/pages/test_pages.py::test_title[a]",
-    ]
-    assert sorted(names, key=part) == [names[3], names[4], names[2], names[1], names[0]]
-
-
-def test_files_stay_together_the_book_is_one_and_pages_are_opened_by_whoever_is_free():
-    title = "tests/book/pages/test_pages.py::test_title[a]"
-    assert scope(f"{EXECUTED}[01]") == scope(f"{EXECUTED}[02]") == scope(title)
-    assert scope(f"{OTHER}::test_a") == scope(f"{OTHER}::test_b[1::2]") != scope("tests/test_two.py::test_a")
-    assert scope(f"{BROWSER}::test_page[a]") != scope(f"{BROWSER}::test_page[b]")
 
 
 @pytest.fixture
