@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from support.helpers import ROOT
+from support.workers import EXECUTED, part, scope
 
 NOTEBOOK, BROWSER, OTHER = (
     "tests/book/notebooks/test_execution.py",
@@ -43,6 +44,13 @@ def take_turn():
     print("turn taken")
 """,
 }
+
+
+def test_the_book_comes_first_and_the_browser_last_and_pages_are_opened_by_whoever_is_free():
+    names = [f"{EXECUTED}[01]", f"{OTHER}::test_a", f"{NOTEBOOK}::test_same_seed", f"{BROWSER}::test_page[a]"]
+    assert sorted(names[::-1], key=part) == names
+    assert scope(f"{EXECUTED}[01]") == scope("tests/book/pages/test_pages.py::test_title[a]")
+    assert scope(f"{BROWSER}::test_page[a]") != scope(f"{BROWSER}::test_page[b]")
 
 
 @pytest.fixture
