@@ -6,6 +6,7 @@ import html
 import json
 import re
 import shutil
+from contextlib import ExitStack
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -87,22 +88,17 @@ def output(folder):
 
 @pytest.fixture
 def opened(browser, tmp_path):
-    """Open a page from a file; what went wrong on it, requests of files apart."""
-    contexts = []
+    """Open a page from a file, for a visit that keeps what went wrong."""
+    with ExitStack() as stack:
 
-    def open_page(body, **settings):
-        path = tmp_path / "page.html"
-        path.write_text(HEAD + body)
-        contexts.append(browser.new_context(**({"viewport": page_checks.DESKTOP} | settings)))
-        visits.append(page_checks.visit(contexts[-1], path.as_uri()))
-        return visits[-1].__enter__()
+        def open_page(body, **settings):
+            path = tmp_path / "page.html"
+            path.write_text(HEAD + body)
+            context = browser.new_context(**({"viewport": page_checks.DESKTOP} | settings))
+            stack.callback(context.close)
+            return stack.enter_context(page_checks.visit(context, path.as_uri()))
 
-    visits = []
-    yield open_page
-    for visit in visits:
-        visit.__exit__(None, None, None)
-    for context in contexts:
-        context.close()
+        yield open_page
 
 
 def faults(visit):

@@ -71,6 +71,9 @@ def test_values_medians_and_line_are_those_given() -> None:
     assert ax.get_xlabel() == "loss (nats)" and ax.yaxis_inverted()  # the first row is at the top
 
 
-def test_differences_have_signs() -> None:
-    fig = draw_strips({"better": [-0.25], "longer name of a row": [0.125, 0.125]}, "difference", signed=True)
+def test_differences_have_signs_and_a_title_stands_above() -> None:
+    fig = draw_strips(
+        {"better": [-0.25], "longer name of a row": [0.125, 0.125]}, "difference", signed=True, title="A leads"
+    )
     assert [text.get_text() for text in fig.axes[0].texts] == ["−0.250", "+0.125"]
+    assert fig.axes[0].get_title() == "A leads"

@@ -13,17 +13,9 @@ from support import browser, needs
 
 DESKTOP, PHONE = {"width": 1280, "height": 1000}, {"width": 390, "height": 844}
 GITHUB = "reader.github.io"  # answered by the test's own host
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--no-proxy-server",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    f"--host-resolver-rules=MAP {GITHUB} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-]
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--no-proxy-server", "--disable-sync"]
+ARGUMENTS += ["--disable-background-networking", "--disable-component-update"]
+ARGUMENTS += [f"--host-resolver-rules=MAP {GITHUB} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
 PAPER = {"width": 680, "height": 1000}  # A4 between margins of 15 mm, in the pixels of a page that is printed
 FAR = 600 + 200  # px below the screen: where no live figure may have asked for anything
 TALLEST = 15_000  # px of a picture; beyond 16,384 Chromium repeats the top of the page

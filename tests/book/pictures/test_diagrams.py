@@ -4,10 +4,11 @@ from functools import partial
 
 import matplotlib.pyplot as plt
 import pytest
-from support.drawn import check_inside, words
+from matplotlib.patches import PathPatch
+from support.drawn import centres, check_inside, words
 
 from rtx_book.page.explorer import explorer
-from rtx_book.pictures.gates import CELL_STAGES, describe_cell, draw_cell
+from rtx_book.pictures.gates import CELL_STAGES, describe_cell, draw_cell, draw_unrolled
 from rtx_book.pictures.orders import describe_order, draw_order
 from rtx_book.pictures.r_transformer import describe_reach, draw_reach
 from rtx_book.pictures.transformer import TRANSFORMER_STAGES, describe_transformer, draw_transformer
@@ -62,3 +63,15 @@ PARTS = [  # words of a part, and the stages at which it is there
 @pytest.mark.parametrize(("draw", "stages", "part", "first"), PARTS)
 def test_a_part_comes_with_its_stage_and_stays(draw, stages, part, first):
     assert [part in words(draw(stage)) for stage in stages] == [at >= first for at in range(len(stages))]
+
+
+def test_each_attention_shows_its_mask():
+    shapes = [patch for patch in draw_transformer().axes[0].patches if isinstance(patch, PathPatch)]
+    counts = [len(centres(shape)) for shape in shapes]  # of the filled cells, and of all cells
+    assert counts == [25, 25, 15, 25, 20, 20]
+
+
+def test_the_network_unrolled_names_every_weight_and_every_shape():
+    top, low = (words(ax) for ax in draw_unrolled().axes)
+    assert [top.count(name) for name in ("$W_{ih}$", "$V$", "$W_{hh}$")] == [5, 5, 3]
+    assert [low.count(letter) for letter in "xho"] == [1 + 1 + 3 + 2 + 3, 14, 1 + 3 + 1 + 2 + 3]

@@ -1,10 +1,10 @@
-"""Decay and how steps are joined: what is given or true is what is drawn."""
+"""Wiring, decay and how steps are joined: what is given or true is what is drawn."""
 
 import numpy as np
 import pytest
 from matplotlib.text import Annotation
 
-from rtx_book.pictures.indrnn import draw_composition, draw_decay, draw_scan
+from rtx_book.pictures.indrnn import draw_composition, draw_decay, draw_scan, draw_wiring
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,10 @@ def test_a_scan_covers_all_steps_after_the_logarithm_of_their_number() -> None:
     for row, d in ((1, 1), (2, 2), (3, 4)):
         covered |= {(t, row): covered[t, row - 1] | covered.get((t - d, row - 1), set()) for t in range(1, 9)}
     assert boxes == {place: f"{min(c)}" if len(c) == 1 else f"{min(c)}–{max(c)}" for place, c in covered.items()}
+
+
+def test_an_rnn_joins_every_pair_and_an_indrnn_each_neuron_with_itself() -> None:
+    joined = [
+        [(text.xyann[1], text.xy[1]) for text in ax.texts if isinstance(text, Annotation)] for ax in draw_wiring().axes
+    ]
+    assert joined == [[(i, j) for i in range(4) for j in range(4)], [(i, i) for i in range(4)]]

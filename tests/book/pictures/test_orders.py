@@ -52,6 +52,9 @@ def test_what_is_asked():
 
 def test_the_picture():
     fig = draw_order(WORDS, [4, 1])
+    for ax, seen in zip(fig.axes, streams([4, 1], 5), strict=True):
+        dots = {(int(text.get_position()[1]), int(text.get_position()[0])) for text in ax.texts}
+        assert dots == set(map(tuple, np.argwhere(seen).tolist()))
     assert [label.get_text()[-1] for label in fig.axes[0].get_yticklabels()] == ["·", "2", "·", "·", "1"]
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 from matplotlib.axes import Axes
+from matplotlib.patches import PathPatch
 from support.drawn import opacity
 
 from rtx_book.page.film import film
@@ -33,12 +34,16 @@ def test_one_of_each_label_is_the_first_good_one_or_the_first() -> None:
     assert one_of_each([1, 0, 1, 2, 0], [False, False, True, False, True]) == {0: 4, 1: 2, 2: 3}
 
 
-def test_a_prediction_is_drawn_by_its_chance_under_the_names_of_the_notes(ax: Axes) -> None:
+def test_a_prediction_fills_the_outlines_of_the_notes(ax: Axes) -> None:
     notes = np.zeros((6, 88))
     notes[[0, 1, 2, 4], 39] = notes[2, 43] = 1  # middle C for three frames, a rest and once more; the E above
     chances = DRAW.uniform(0, 0.1, notes.shape)
     chances[3, 50] = 0.8  # a note that does not come
     piano_roll(ax, notes, torch.from_numpy(chances))
+    (patch,) = (patch for patch in ax.patches if isinstance(patch, PathPatch))
+    boxes = patch.get_path().vertices.reshape(-1, 5, 2)[:, :4]
+    found = [[*box[:2, 0].tolist(), round(box[:, 1].mean())] for box in boxes]
+    assert found == [[-0.5, 2.5, 39], [3.5, 4.5, 39], [1.5, 2.5, 43]]
     np.testing.assert_allclose(opacity(ax), chances.T)
     assert dict(zip(ax.get_yticks(), (tick.get_text() for tick in ax.get_yticklabels()), strict=True))[39] == "C4"
 
