@@ -3,36 +3,14 @@
 import re
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from reference import (
-    official_bert,
-    official_convolutions,
-    official_elmo,
-    official_gpt,
-    official_griffin,
-    official_lru,
-    official_mamba,
-    official_matrix_state,
-    official_memory,
-    official_min_rnn,
-    official_neural_gpu,
-    official_qrnn,
-    official_r_transformer,
-    official_retnet,
-    official_rules,
-    official_rwkv,
-    official_ssan,
-    official_transformers,
-    official_txl,
-    official_word2vec,
-    official_xlnet,
-    official_xlstm,
-)
+from reference import official_r_transformer, official_transformers, official_txl
 from reference.furthest import furthest
 from reference.leaves import parameters, with_gradients
 from torch import Tensor, nn
@@ -231,12 +209,9 @@ FAMILIES: dict[str, Callable[[Arrays], Arrays]] = {
 
 # Families of one paper each, with the inputs that only they have: a name may be an input here and an outcome there.
 INPUTS_OF: dict[str, set[str]] = {}
-PAPERS = (official_qrnn, official_convolutions, official_neural_gpu, official_memory, official_ssan)
-PAPERS += (official_matrix_state,)
-PAPERS += (official_word2vec, official_rules, official_elmo, official_gpt, official_bert, official_xlnet)
-PAPERS += (official_mamba,)
-PAPERS += (official_min_rnn, official_lru, official_griffin, official_rwkv, official_retnet)
-PAPERS += (official_xlstm,)
+PAPERS = ("qrnn", "convolutions", "neural_gpu", "memory", "ssan", "matrix_state", "word2vec", "rules", "elmo", "gpt")
+PAPERS += ("bert", "xlnet", "mamba", "min_rnn", "lru", "griffin", "rwkv", "retnet", "xlstm")
 for _paper in PAPERS:
-    FAMILIES |= _paper.FAMILIES
-    INPUTS_OF |= _paper.INPUTS
+    _adapter = import_module(f"reference.official_{_paper}")
+    FAMILIES |= _adapter.FAMILIES
+    INPUTS_OF |= _adapter.INPUTS

@@ -121,10 +121,7 @@ def losses(p, hidden, target, c):
 
 def remember(memory, h, c):
     """The last rows of [memory; h]; with ext_len, without the tokens that come again."""
-    past, queries, extra = len(memory), len(h), c["ext_len"]
-    end = past + max(0, queries - extra)
-    if c["quirk"]:  # the authors' arguments in the wrong order
-        end = queries + max(0, past - extra)
+    end = len(memory) + max(0, len(h) - c["ext_len"])
     return torch.cat([memory, h])[max(0, end - c["memory"]) : end].detach()
 
 
@@ -156,7 +153,7 @@ SETTINGS = {"layers": "n_layer", "heads": "n_head", "width": "d_model", "head_wi
 SETTINGS |= {"embed": "d_embed", "divide": "div_val", "memory": "mem_len", "ext_len": "ext_len", "cutoffs": "cutoffs"}
 SETTINGS |= {"same_length": "same_length", "clamp": "clamp_len", "pre": "pre_lnorm", "vocabulary": "n_token"}
 SIZES = {"width": 8, "heads": 2, "layers": 2, "inner": 12, "vocabulary": 11, "cutoffs": (), "divide": 1, "memory": 4}
-SIZES |= {"ext_len": 0, "quirk": False, "same_length": False, "clamp": -1, "pre": False}
+SIZES |= {"ext_len": 0, "same_length": False, "clamp": -1, "pre": False}
 
 
 def tying(tied, projections, divide):
@@ -174,7 +171,7 @@ def tying(tied, projections, divide):
 
 
 def make_txl(path, *, seed=0, length=3, batch=2, segments=3, tied=True, tied_projections=(), **sizes):
-    """Write a file of the family; ``quirk`` keeps the rows that the authors' code keeps with an ``ext_len``."""
+    """Write a file of the family."""
     c = SIZES | sizes
     c = {"head_width": c["width"] // c["heads"], "embed": c["width"]} | c
     p = Parameters(seed=seed, tied=tying(tied, tied_projections, c["divide"]))

@@ -8,9 +8,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, PathPatch
 from matplotlib.text import Text
 
-from rtx_book.page.figure import to_svg
-from rtx_lib.plots import INK
-
 
 def words(drawn: Figure | Axes) -> list[str]:
     """The texts that are not empty, of a figure with its axes' titles and ticks, of axes without."""
@@ -30,12 +27,6 @@ def check_inside(fig: Figure, *, apart: bool = True) -> None:
         for frame in [patch.get_window_extent() for patch in ax.patches if isinstance(patch, FancyBboxPatch)]:
             assert all(frame.containsx(box.x0) and frame.containsx(box.x1) for box in boxes if frame.overlaps(box))
         assert not apart or not any(one.overlaps(other) for one, other in combinations(boxes, 2))
-
-
-def check_follows_page(fig: Figure, most: int = 600_000) -> None:
-    """As a picture of the page it takes the page's colour of text, in at most so many bytes."""
-    picture = to_svg(fig, "a drawing")
-    assert "currentColor" in picture and INK not in picture and len(picture) < most
 
 
 def opacity(ax: Axes) -> np.ndarray:

@@ -4,7 +4,7 @@ import os
 import sys
 
 import pytest
-from support import browser, needs
+from support import browser
 
 
 @pytest.fixture
@@ -72,16 +72,3 @@ def test_nothing_is_brought_where_one_is_or_none_is_wanted(bare, monkeypatch):
     monkeypatch.delenv("RTX_BROWSER")
     bare("chromium")
     browser.bring(call=call)
-
-
-def test_one_line_says_what_was_left_out():
-    skips = [
-        needs.reason("a browser"),
-        f"('tests/a.py', 3, 'Skipped: {needs.reason('a browser')}')",
-        "Windows has none",
-    ]
-    counts = needs.left_out([*skips, needs.reason("data files")])
-    assert counts == {"a browser": 2, "data files": 1}
-    said = needs.line(counts)
-    assert said.startswith("Left out: 2 that need a browser (install Chromium") and "1 that need data files" in said
-    assert "\n" not in said and needs.line({}) == "Nothing was left out"

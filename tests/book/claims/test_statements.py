@@ -75,17 +75,7 @@ def test_planted_mistakes_are_found(tmp_path, changes, message):
     assert not message or any(message in fault for fault in found)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"chapter": None}, "a chapter or a page"),
-        ({"page": "results"}, "a chapter or a page"),
-        ({"rules": []}, "rules"),
-        ({"says": ""}, "says"),
-        ({"claim": "x"}, "unknown claim"),
-        ({"rules": ["all A < B"]}, "is no rule"),
-    ],
-)
-def test_an_entry_that_is_none_is_named(tmp_path, changes, message):
-    with pytest.raises(ValueError, match=f"statement number 1.*{message}"):
+@pytest.mark.parametrize("changes", [{"chapter": None}, {"page": "results"}])
+def test_a_statement_stands_in_a_chapter_or_on_a_page(tmp_path, changes):
+    with pytest.raises(ValueError, match=r"statement number 1.*a chapter or a page"):
         planted(tmp_path, **changes)

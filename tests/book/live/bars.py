@@ -18,6 +18,7 @@ import os
 import platform
 import statistics
 import time
+from contextlib import contextmanager
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -209,23 +210,17 @@ class Heaps:
 # ---- one page, one kept result, one record
 
 
-class opened:
-    """A page with this HTML, opened from a file, for as long as the `with` block lasts."""
-
-    def __init__(self, browser, html):
-        self.browser, self.html = browser, html
-
-    def __enter__(self):
-        path = KEPT / f"page-{os.getpid()}.html"  # two of these commands may run at once
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"<!doctype html><html lang=en><meta charset=utf-8><title>live</title><body>{self.html}")
-        self.page = self.browser.new_page(viewport=page_checks.DESKTOP)
-        self.page.set_default_timeout(0)
-        self.page.goto(path.as_uri())
-        return self.page
-
-    def __exit__(self, *error):
-        self.page.close()
+@contextmanager
+def opened(browser, html):
+    """A page with this HTML, opened from a file."""
+    path = KEPT / f"page-{os.getpid()}.html"  # two of these commands may run at once
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"<!doctype html><html lang=en><meta charset=utf-8><title>live</title><body>{html}")
+    page = browser.new_page(viewport=page_checks.DESKTOP)
+    page.set_default_timeout(0)
+    page.goto(path.as_uri())
+    yield page
+    page.close()
 
 
 def scripts(parts):

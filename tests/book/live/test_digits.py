@@ -31,10 +31,6 @@ def test_the_reader_is_the_books_own(live, double, sizes):
     assert far(live(*PARTS), *sizes) < BAR
 
 
-def test_a_slip_is_caught(live, double):
-    assert far(live(*PARTS, slips={"digits": ("this.core.reset()", "0")}), 8, 8, 8, 10) > 1e-6
-
-
 def test_ink_spreads_as_in_the_training(live):
     """The network reads what the page makes of a drawing, and learned from what the task makes of strokes."""
     drawn = (torch.rand(8, 8, generator=torch.Generator().manual_seed(0)) < 0.3).double()

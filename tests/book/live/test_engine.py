@@ -15,18 +15,16 @@ PRODUCT = """({a, b, n, k, m, turned}) => {
 }"""
 
 
-@pytest.mark.parametrize("slip", [None, ("j + 3 < m", "j + 4 < m"), ("C[z + 3] += h", "C[z + 3] += g")])
-def test_product(live, double, slip):
-    """Whole blocks and every kind of edge, both ways of reading A; the block loop may stop early, but not be wrong."""
-    page = live(slips={"engine": slip} if slip else None)
+def test_product(live, double):
+    """Whole blocks and every kind of edge, both ways of reading A."""
+    page = live()
     found = []
     for n, k, m in [(1, 1, 1), (2, 3, 4), (3, 5, 7), (4, 2, 9), (16, 33, 96), (5, 1, 3)]:
         a, b = torch.randn(n, k), torch.randn(k, m)
         for turned in (False, True):
             given = {"a": flat(a.T if turned else a), "b": flat(b), "n": n, "k": k, "m": m, "turned": turned}
             found.append(error(page.evaluate(PRODUCT, given), 1 + a @ b))
-    right = slip is None or slip[0].startswith("j")
-    assert max(found) < BAR if right else max(found) > 0.01
+    assert max(found) < BAR
 
 
 def test_tape_keeps_its_matrices(live):
@@ -60,8 +58,7 @@ ADAM = """({weights, gradients, rate, clip, factors}) => {
 
 
 @pytest.mark.parametrize("clip", [0.0, 1.0])
-@pytest.mark.parametrize("slip", [None, ("1 - first ** ++this.t", "1 - first ** this.t++"), ("/ far + 1e-8", "/ far")])
-def test_adam(live, double, clip, slip):
+def test_adam(live, double, clip):
     """Twelve steps, small and large gradients, beside torch's Adam and clip_grad_norm_."""
     module = disturb(nn.Linear(3, 4), 0.1)
     weights = arrays(module)
@@ -76,12 +73,11 @@ def test_adam(live, double, clip, slip):
         norms.append(float(nn.utils.clip_grad_norm_(module.parameters(), clip or 1e9)))
         adam.step()
     given = {"weights": weights, "gradients": gradients, "rate": 0.01, "clip": clip, "factors": [1, 0.2]}
-    found = live(slips={"engine": slip} if slip else None).evaluate(ADAM, given)
+    found = live().evaluate(ADAM, given)
     assert error(found["norms"], norms) < BAR
     # clip_grad_norm_ divides by norm + 1e-6, which is a hair more than the page does
     bar = 1e-6 if clip else BAR
-    worst = max(error(v, p) for v, p in zip(found["weights"], module.parameters(), strict=True))
-    assert worst < bar if slip is None else worst > bar
+    assert max(error(v, p) for v, p in zip(found["weights"], module.parameters(), strict=True)) < bar
 
 
 def test_chance(live):

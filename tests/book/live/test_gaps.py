@@ -28,11 +28,6 @@ def test_bert_of_the_page_is_the_librarys(live, double):
         assert far(page, size, length=1) < BAR, size
 
 
-def test_a_slip_is_seen(live, double):
-    slip = ("row(positions.weight, t)", "row(positions.weight, 0)")
-    assert far(live("arithmetic", "attention", "bert", slips={"bert": slip}), SIZES[1]) > 1e-7
-
-
 def test_the_guesses_are_those_of_the_model_and_words_can_be_hidden(widget):
     page = widget("gaps")
     torch.manual_seed(0)

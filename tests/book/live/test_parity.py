@@ -105,19 +105,6 @@ def test_factor_and_what_is_added_make_the_state(live, double, name):
     assert (a.min() < 0) == (name == "signed") and a.abs().max() < 1
 
 
-SLIPS = {  # one of each form of a layer, and of the stack
-    "signed": ("low + (1 - low) * sigmoid(v)", "low + (1 - 1.00001 * low) * sigmoid(v)"),
-    "minGRU": ("v + 0.5 : sigmoid(v)", "v + 0.5 : Math.exp(v)"),
-    "minLSTM": ("v / (normalised ? f[j] + i[j] : 1)", "v / (f[j] + 1.00001 * i[j])"),
-    "stack of minGRUs": ("norm(x, before[i])", "norm(x, norms[i])"),
-}
-
-
-@pytest.mark.parametrize("name", SLIPS)
-def test_a_slip_is_seen(live, double, name):
-    assert far(live(*PARTS, slips={"mixers": SLIPS[name]}), name) > 1e3 * BAR
-
-
 def test_the_page_counts_as_the_task_does(live):
     page, x = live(*PARTS), bits(300)[0]
     assert page.evaluate("(bits) => RTX.parities(bits)", x.tolist()) == (x.cumsum(0) % 2).tolist()

@@ -58,23 +58,6 @@ def test_the_model_is_the_librarys(live, double, scheme):
     assert far(page, made(scheme, SIZES[2]), scheme, SIZES[2], first=64) < BAR
 
 
-SLIPS = {
-    "none": ("= gelu(inner[i])", "*= 1 / (1 + Math.exp(-1.702 * inner[i]))"),
-    "sinusoidal": ("wave(first + t, D)", "wave(first + t + 1, D)"),
-    "learned": ("RTX.row(w.stack.positions.weight, first + t)", "RTX.row(w.stack.positions.weight, t + 1)"),
-    "shaw": ("values.v[row + n]", "0 * values.v[row + n]"),
-    "xl": ("moved[i] = q[i] + v[i % D]", "moved[i] = q[i] + u[i % D]"),
-    "rotary": ("x[at] * cos - x[at + 1] * sin", "x[at] * cos + x[at + 1] * sin"),
-    "alibi": ("2 ** (-8 * (h + 1) / heads)", "2 ** (-8 * h / heads)"),
-}
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_slip_is_seen(live, double, scheme):
-    page = live("arithmetic", "attention", "schemes", slips={"schemes": SLIPS[scheme]})
-    assert far(page, made(scheme, SIZES[2]), scheme, SIZES[2]) > 1e-5
-
-
 # ---- the widget
 
 

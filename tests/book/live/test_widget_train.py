@@ -161,13 +161,6 @@ def test_controls_that_a_page_leaves_out_are_not_there(trainer):
     assert page.get_by_role("checkbox", checked=True).count() == 2
 
 
-def test_two_on_a_page_do_not_meet(trainer):
-    page = trainer(count=2)
-    page.get_by_role("button", name="Train").first.click()
-    page.wait_for_function("/step 120/.test(document.querySelector('.live-told').innerText)")
-    assert "not trained yet" in page.locator(".live-told").nth(1).inner_text()
-
-
 def test_reduced_motion_redraws_seldom(trainer):
     counts = []
     for motion in ("no-preference", "reduce"):

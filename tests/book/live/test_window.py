@@ -91,19 +91,6 @@ def test_its_table_may_be_its_readout(live, double):
     assert far(live(*PARTS), model, x, 2, 3, {}) < BAR
 
 
-@pytest.mark.parametrize(
-    ("part", "slip"),
-    [
-        ("local", ("x[t - this.window + 1 + j]", "x[t - this.window + j]")),
-        ("local", ("block.block.norms[1]", "block.block.norms[0]")),
-        ("attention", ("v.push(qkv.slice(2 * width))", "v.push(qkv.slice(width, 2 * width))")),
-    ],
-)
-def test_slips_are_caught(live, double, part, slip):
-    model, x = model_and_input(8, 2, 2, 3, {}, 7)
-    assert far(live(*PARTS, slips={part: slip}), model, x, 2, 3, {}) > 1e-6
-
-
 @pytest.mark.parametrize("window", [1, 3, 5, 8])
 def test_what_rearrangements_make_together(live, window):
     x, y = WindowOrder(20, window=window).batch("train", 3, torch.Generator().manual_seed(0))

@@ -48,19 +48,6 @@ def test_the_translator_is_the_librarys(live, double, attention):
         assert far(page, made(attention, size), words=1, symbols=1) < BAR, size
 
 
-SLIPS = {
-    None: ("return n + z * (old - n)", "return old + z * (n - old)"),
-    "additive": ("[...x].reverse()", "[...x]"),
-    "dot": ("1 / Math.sqrt(q.length)", "1 / q.length"),
-}
-
-
-@pytest.mark.parametrize("attention", SLIPS)
-def test_a_slip_is_seen(live, double, attention):
-    page = live("arithmetic", "translator", slips={"translator": SLIPS[attention]})
-    assert far(page, made(attention, SIZES[1])) > 1e-5
-
-
 @pytest.mark.parametrize("attention", ATTENTIONS)
 def test_it_writes_what_greedy_decoding_writes(live, double, attention):
     page, model = live("arithmetic", "translator"), made(attention, (34, 14, 8, 12), seed=3)

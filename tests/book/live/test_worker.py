@@ -53,26 +53,6 @@ def test_page_takes_over_where_workers_are_forbidden(live, how):
     assert found["told"] == page.evaluate(ALONE, GIVEN)
 
 
-def test_worker_in_a_sandbox(live):
-    """A frame that may run scripts and nothing else, as Colab's outputs are: its origin is nobody's."""
-    page = live(*TRAINING)
-    page.evaluate(
-        """(text) => {
-          const frame = document.createElement('iframe')
-          frame.sandbox = 'allow-scripts'
-          frame.srcdoc = text
-          document.body.append(frame)
-          return new Promise((done) => { frame.onload = done })
-        }""",
-        page.content(),
-    )
-    frame = page.frames[1]
-    assert frame.evaluate("() => origin") == "null"
-    found = frame.evaluate(TRAIN, GIVEN)
-    assert found["where"] == "worker"
-    assert found["told"] == page.evaluate(ALONE, GIVEN)
-
-
 def test_cells_come_and_go(live):
     """A cell that joins begins at its first step; the others go on; a new run begins anew."""
     page = live(*TRAINING)

@@ -57,14 +57,6 @@ def test_bits_of_a_text_are_torchs(live, double, name):
     assert all(abs(sum(p) - 1) < 1e-12 for p in found["p"])
 
 
-def test_a_slip_is_caught(live, double):
-    model, (ids, text) = disturb(lstm(), 0.4), letters(20)
-    found = live(*PARTS, slips={"reading": ("-Math.log2(p[id])", "-Math.log(p[id])")}).evaluate(
-        READ, {"weights": arrays(model), "settings": {}, "characters": LETTERS, "text": text}
-    )
-    assert error(found["bits"][1:], stream_losses(model, ids, segment=1)[1:] / math.log(2)) > 1e-6
-
-
 def test_text_is_read_on_where_it_grew_and_anew_where_it_changed(live, double):
     page = live(*PARTS)
     steps = page.evaluate(

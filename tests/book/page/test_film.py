@@ -5,38 +5,19 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from html.parser import HTMLParser
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from page.test_figure import Page
 
 from rtx_book.page import figure
 from rtx_book.page.film import at_frame, film
 
 X = np.linspace(0.0, 200.0, 41)
 FRAMES = 4
-
-
-class Elements(HTMLParser):
-    """The start tags with their attributes, in order."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, Any]]] = []
-        self.text = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-    def all(self, tag: str) -> list[dict[str, Any]]:
-        return [attrs for name, attrs in self.tags if name == tag]
 
 
 def scene() -> Figure:
@@ -66,13 +47,13 @@ def frames() -> list[dict[str, Any]]:
     return made
 
 
-def make(made: list[dict[str, Any]], fig: Figure | None = None, **settings: Any) -> Elements:
+def make(made: list[dict[str, Any]], fig: Figure | None = None, **settings: Any) -> Page:
     labels = [f"step {k}" for k in range(len(made))]
     arguments: dict[str, Any] = {"labels": labels, "alt": "Gradients reach further back."} | settings
-    return Elements(film(fig or scene(), made, "training step", **arguments).data)
+    return Page(film(fig or scene(), made, "training step", **arguments).data)
 
 
-def data(page: Elements) -> dict[str, Any]:
+def data(page: Page) -> dict[str, Any]:
     (found,) = (attrs for attrs in page.all("figure") if "data-film" in attrs)
     loaded: dict[str, Any] = json.loads(found["data-film"])
     return loaded
@@ -82,7 +63,7 @@ def numbers(path: str) -> np.ndarray:
     return np.array(re.findall(r"-?[\d.]+", path), dtype=float).reshape(-1, 2)
 
 
-def frame_of_axes(page: Elements, number: int) -> np.ndarray:
+def frame_of_axes(page: Page, number: int) -> np.ndarray:
     """Corners of the axes' box in the picture, from its clip rectangle: ((x0, y0), (x1, y1)), lower left first."""
     rect = page.all("rect")[number]
     x, y, width, height = (float(rect[key]) for key in ("x", "y", "width", "height"))

@@ -13,17 +13,9 @@ from support import browser, needs
 
 DESKTOP, PHONE = {"width": 1280, "height": 1000}, {"width": 390, "height": 844}
 GITHUB = "reader.github.io"  # answered by the test's own host
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--no-proxy-server",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    f"--host-resolver-rules=MAP {GITHUB} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-]
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--no-proxy-server", "--disable-sync"]
+ARGUMENTS += ["--disable-background-networking", "--disable-component-update"]
+ARGUMENTS += [f"--host-resolver-rules=MAP {GITHUB} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
 PAPER = {"width": 680, "height": 1000}  # A4 between margins of 15 mm, in the pixels of a page that is printed
 FAR = 600 + 200  # px below the screen: where no live figure may have asked for anything
 TALLEST = 15_000  # px of a picture; beyond 16,384 Chromium repeats the top of the page
@@ -79,72 +71,6 @@ def visit(context: BrowserContext, address: str) -> Iterator[Visit]:
         page.close()
 
 
-# Code is thousands of words in a few colours, and most of axe-core's time: its contrast check measures every word.
-# One of each kind stays, the others become plain text. A kind is what contrast depends on: the word's colour and
-# font, and the backgrounds and opacities that it stands in; and whether axe-core judges the word, for it leaves
-# open what has one letter or is scrolled out of sight.
-_ONE_WORD_OF_EACH_KIND = """() => {
-  const grounds = new Map([[null, '']]), kinds = new Set(), repeated = []
-  const ground = e => {
-    if (!grounds.has(e)) {
-      const look = getComputedStyle(e)
-      grounds.set(e, [ground(e.parentElement), look.backgroundColor, look.backgroundImage, look.opacity].join('|'))
-    }
-    return grounds.get(e)
-  }
-  for (const word of document.querySelectorAll('pre span, dt.sig span')) {
-    if (word.getAttributeNames().some(name => name !== 'class')) continue
-    const {color, fontSize, fontWeight, textShadow} = getComputedStyle(word)
-    const box = word.getBoundingClientRect(), frame = word.closest('pre, dt').getBoundingClientRect()
-    const judged = word.textContent.trim().length > 1 && word.checkVisibility() && box.right <= frame.right
-    const kind = [ground(word), color, fontSize, fontWeight, textShadow, judged].join('|')
-    kinds.has(kind) ? repeated.push(word) : kinds.add(kind)
-  }
-  for (const word of repeated.reverse())
-    if (!word.childElementCount) word.replaceWith(word.textContent)
-}"""
-
-# The rules of colours are asked of one text of each kind, for they measure every text: most of axe-core's time. Here a
-# kind is all that a style sheet can tell apart by tags and classes, and all that was computed from it, of the text and
-# of everything it stands in: so texts of one kind have the same contrast. In pictures, where what lies behind a text
-# may be its neighbour, every text is asked.
-_ONE_TEXT_OF_EACH_KIND = """() => {
-  const around = new Map([[null, '']]), clips = new Map([[null, null]]), kinds = new Set(), chosen = []
-  const style = e => {
-    const {color, backgroundColor, backgroundImage, opacity, filter, position, mixBlendMode} = getComputedStyle(e)
-    const looks = [color, backgroundColor, backgroundImage, opacity, filter, position, mixBlendMode]
-    return {position, text: looks.join('|')}
-  }
-  const ground = e => {
-    if (!around.has(e)) {
-      const layers = [...e.children].map(style).filter(own => own.position !== 'static').map(own => own.text)
-      const inside = [...e.classList].sort().join('.')
-      around.set(e, [ground(e.parentElement), e.tagName, inside, style(e).text, ...layers].join('|'))
-    }
-    return around.get(e)
-  }
-  const clip = e => {
-    if (!clips.has(e))
-      clips.set(e, getComputedStyle(e).overflowX === 'visible' ? clip(e.parentElement) : e.getBoundingClientRect())
-    return clips.get(e)
-  }
-  for (const e of document.body.querySelectorAll('*')) {
-    const words = [...e.childNodes].filter(n => n.nodeType === Node.TEXT_NODE).map(n => n.data.trim()).join('')
-    if (e.tagName === 'IFRAME' || (words && e.ownerSVGElement)) chosen.push(e)
-    if (e.ownerSVGElement || !(words || ['INPUT', 'SELECT', 'TEXTAREA'].includes(e.tagName))) continue
-    const look = getComputedStyle(e), box = e.getBoundingClientRect(), frame = clip(e.parentElement)
-    const {fontSize, fontWeight, fontStyle, textShadow, textDecoration, borderBottom, textIndent} = look
-    const seen = e.checkVisibility({opacityProperty: true, visibilityProperty: true}) && box.width > 1
-    const judged = [words.length > 1, seen, !frame || (box.left >= frame.left && box.right <= frame.right)]
-    const lines = e.getClientRects().length > 1
-    const own = [fontSize, fontWeight, fontStyle, textShadow, textDecoration, borderBottom, textIndent, lines]
-    const kind = [ground(e), ...own, ...judged].join('|')
-    if (!kinds.has(kind)) chosen.push(e)
-    kinds.add(kind)
-  }
-  return chosen
-}"""
-
 # Lines of pictures are thousands of elements, of which axe-core asks nothing; what tells a picture's meaning stays.
 _NO_LINES = "document.querySelectorAll('svg :is(path, use, defs, line, circle, clipPath)').forEach(e => e.remove())"
 
@@ -152,10 +78,7 @@ _AXE = f"""async ([colours, kinds]) => {{
   const found = []
   const run = async (context, options) =>
     found.push(...(await axe.run(context, {{resultTypes: ['violations'], preload: false, ...options}})).violations)
-  if (kinds !== 'rest') {{
-    const chosen = ({_ONE_TEXT_OF_EACH_KIND})()
-    if (chosen.length) await run({{include: chosen}}, {{runOnly: {{type: 'rule', values: colours}}}})
-  }}
+  if (kinds !== 'rest') await run(document, {{runOnly: {{type: 'rule', values: colours}}}})
   if (kinds !== 'colours') {{
     {_NO_LINES}
     await run(document, {{rules: Object.fromEntries(colours.map(rule => [rule, {{enabled: false}}]))}})
@@ -268,7 +191,6 @@ def axe(page: Page, script: Path, kinds: str = "both") -> list[str]:
 
     `kinds` are the rules: of "colours", which take most of the time, the "rest", or "both".
     """
-    page.evaluate(_ONE_WORD_OF_EACH_KIND)
     for frame in page.frames:
         frame.add_script_tag(path=script)
     return page.evaluate(_AXE, [COLOURS, kinds])

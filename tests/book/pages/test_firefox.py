@@ -42,3 +42,14 @@ def test_a_training_makes_steps_on_the_first_page(firefox, address):
         tab.evaluate(f"[...{figure}.querySelectorAll('button')].find((b) => b.textContent === 'Train').click()")
         tab.wait(f"/step [1-9]/.test({figure}.textContent)")
         assert not tab.errors
+
+
+def test_what_goes_wrong_is_noticed(firefox):
+    with firefox.tab("data:text/html,<title>Page</title>") as tab:
+        with pytest.raises(AssertionError, match="on purpose"):
+            tab.evaluate("Promise.reject(Error('on purpose'))")
+        tab.evaluate("setTimeout(() => { throw Error('later') })")
+        tab.evaluate("new Promise((done) => setTimeout(done, 200))")
+        assert any("later" in error for error in tab.errors)
+        with pytest.raises(AssertionError, match="did not come true"):
+            tab.wait("false", 0.2)

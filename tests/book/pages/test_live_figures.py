@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 
-import pytest
-from pages import page_checks
 from support import built
 
 NAMES = [f"{page}.html" for page in built.toc()]
@@ -55,13 +53,3 @@ def test_scripts_of_the_figures_are_those_of_the_library(pages):
         for figure in figures(page):
             for part in figure["data-parts"].split():
                 assert (folder / f"{part}.js").read_text() == (live.folder() / f"{part}.js").read_text()
-
-
-@pytest.mark.parametrize("name", [NAMES[0], *CHAPTERS])
-def test_readers_without_scripts_get_the_picture(browser, address, name):
-    context = browser.new_context(viewport=page_checks.DESKTOP, java_script_enabled=False)
-    page = context.new_page()
-    page.goto(address + name)
-    stills = page.query_selector_all(".live-still svg")
-    assert stills and all(figure.is_visible() for figure in stills)
-    context.close()

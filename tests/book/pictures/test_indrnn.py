@@ -1,17 +1,10 @@
-"""Wiring, decay, half-lives and how steps are joined: what is given or true is what is drawn."""
+"""Wiring, decay and how steps are joined: what is given or true is what is drawn."""
 
 import numpy as np
 import pytest
 from matplotlib.text import Annotation
 
-from rtx_book.pictures.indrnn import draw_composition, draw_decay, draw_half_lives, draw_scan, draw_wiring
-
-
-def test_an_rnn_joins_every_pair_and_an_indrnn_each_neuron_with_itself() -> None:
-    joined = [
-        [(text.xyann[1], text.xy[1]) for text in ax.texts if isinstance(text, Annotation)] for ax in draw_wiring().axes
-    ]
-    assert joined == [[(i, j) for i in range(4) for j in range(4)], [(i, i) for i in range(4)]]
+from rtx_book.pictures.indrnn import draw_composition, draw_decay, draw_scan, draw_wiring
 
 
 @pytest.mark.parametrize(
@@ -33,14 +26,6 @@ def test_a_composition_shows_the_parts_the_chain_and_the_one_function() -> None:
     np.testing.assert_array_equal(list(lines.values()), [2 * x, x + 1, 2 * x + 1, 2 * x + 1.5])
 
 
-def test_every_neuron_is_a_mark_near_its_half_lives() -> None:
-    before = [(np.array([1, 7, 90]), np.array([1, 6, 90])), (np.array([50]), np.array([2]))]
-    fig = draw_half_lives({"before": before, "after": before[:1]}, 90)
-    for line, pair in zip(fig.axes[0].get_lines()[:2], before, strict=True):
-        np.testing.assert_allclose(line.get_data(), pair, rtol=0.1)  # moved a little
-    assert fig.axes[0].get_xticklabels()[-1].get_text() == "90+"
-
-
 def test_a_scan_covers_all_steps_after_the_logarithm_of_their_number() -> None:
     texts = [text for text in draw_scan().axes[0].texts if not isinstance(text, Annotation)]
     boxes = {(round(text.get_position()[0]), -round(text.get_position()[1])): text.get_text() for text in texts}
@@ -48,3 +33,10 @@ def test_a_scan_covers_all_steps_after_the_logarithm_of_their_number() -> None:
     for row, d in ((1, 1), (2, 2), (3, 4)):
         covered |= {(t, row): covered[t, row - 1] | covered.get((t - d, row - 1), set()) for t in range(1, 9)}
     assert boxes == {place: f"{min(c)}" if len(c) == 1 else f"{min(c)}–{max(c)}" for place, c in covered.items()}
+
+
+def test_an_rnn_joins_every_pair_and_an_indrnn_each_neuron_with_itself() -> None:
+    joined = [
+        [(text.xyann[1], text.xy[1]) for text in ax.texts if isinstance(text, Annotation)] for ax in draw_wiring().axes
+    ]
+    assert joined == [[(i, j) for i in range(4) for j in range(4)], [(i, i) for i in range(4)]]

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 from matplotlib.axes import Axes
-from matplotlib.text import Annotation
 from support.drawn import hatched, opacity, words
 
 from rtx_book.pictures.positions import draw_bias, draw_position_table, draw_rotations, length_heatmap
@@ -14,7 +13,6 @@ from rtx_lib.plots import CYCLE
 def test_a_tables_column_is_a_position(ax: Axes) -> None:
     draw_position_table(ax, torch.tensor([[0.0, 1.0], [1.0, -1.0], [0.5, 0.0]], requires_grad=True))
     np.testing.assert_allclose(opacity(ax), [[0.5, 1, 0.75], [1, 0, 0.5]])
-    assert list(ax.child_axes[0].get_yticks()) == [-1, 0, 1]
 
 
 def test_a_sign_is_seen_without_colour_and_what_is_masked_is_hatched(ax: Axes) -> None:
@@ -25,8 +23,6 @@ def test_a_sign_is_seen_without_colour_and_what_is_masked_is_hatched(ax: Axes) -
     assert {(int(i), int(j)) for j, i in plus.get_xydata()} == {(i, j) for i in range(12) for j in range(i)}
     assert hatched(ax) == {(11, 0), (11, 11)}
     assert sorted(words(ax)) == ["$i-j=4$", "$i=j$"]
-    diagonals = [line.get_xydata().tolist() for line in ax.get_lines() if len(line.get_xdata()) == 2]
-    assert diagonals == [[[-0.5, -0.5], [11.5, 11.5]], [[-0.5, 3.5], [7.5, 11.5]]]
 
 
 @pytest.mark.parametrize(("start", "stop", "angle"), [(50, 10, 40), (350, 10, 20)])
@@ -35,7 +31,6 @@ def test_rotations_write_the_angle_the_short_way(ax: Axes, start: float, stop: f
     vectors = np.stack([np.cos(turns), np.sin(turns)], axis=1)
     draw_rotations(ax, vectors, ["a", "b"], CYCLE[:2])
     assert words(ax) == ["a", "b", f"{angle}°"]
-    np.testing.assert_allclose([text.xy for text in ax.texts if isinstance(text, Annotation)], vectors)
 
 
 def test_lengths_past_the_training_stand_behind_the_line(ax: Axes) -> None:
@@ -43,7 +38,7 @@ def test_lengths_past_the_training_stand_behind_the_line(ax: Axes) -> None:
     length_heatmap(ax, values, ["rotary", "learned", "none"], [32, 64, 1024])
     cells, missing = ["1.00", ".90", ".25", "1.00", ".50", ".00"], ["not defined", "not\ndefined"]
     assert words(ax) == [*cells, *missing, "trained at 64", "longer than in training"]
-    assert hatched(ax) == {(1, 1), (2, 1), (2, 2)} and list(ax.get_lines()[0].get_xdata()) == [1.5, 1.5]
+    assert hatched(ax) == {(1, 1), (2, 1), (2, 2)}
 
 
 def test_seeds_give_median_and_range(ax: Axes) -> None:

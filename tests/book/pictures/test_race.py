@@ -1,6 +1,5 @@
 """The race: the numbers given are the numbers drawn, better is to the right, and what is missing is said."""
 
-import re
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -10,7 +9,6 @@ from matplotlib.axes import Axes
 from support.board import LANES, TASKS, summary
 from support.drawn import words
 
-from rtx_book.page.figure import show
 from rtx_book.pictures.race import (
     arrange,
     describe_board,
@@ -28,8 +26,7 @@ from rtx_book.pictures.race import (
     over_seeds,
     short,
 )
-from rtx_lib.plots import FAMILIES, look
-from rtx_lib.plots.style import GREY
+from rtx_lib.plots import FAMILIES
 
 
 def labelled(ax: Axes, label: str) -> list[Any]:
@@ -81,7 +78,7 @@ def test_a_run_that_ends_early_counts_as_worst() -> None:
 # ---- lines
 
 
-def test_your_run_is_strong_and_labelled(ax: Axes) -> None:
+def test_your_run_is_drawn_and_labelled(ax: Axes) -> None:
     runs = [
         {"lane": lane, "name": name, "seed": seed, "steps": [50, 100], "values": [0.1, 0.2 + seed]}
         for lane, name in LANES.items()
@@ -91,20 +88,19 @@ def test_your_run_is_strong_and_labelled(ax: Axes) -> None:
     draw_lane(ax, runs, yours, ("accuracy", 0.9))
     (tcn,), (mine,) = labelled(ax, "TCN"), labelled(ax, "your run: GRU, my rate")
     assert tcn.get_ydata().tolist() == [0.1, 0.7] and mine.get_ydata().tolist() == [0.2, 0.6]
-    assert mine.get_linewidth() > 2 * tcn.get_linewidth() and {*LANES.values(), "finish line 0.9"} <= set(words(ax))
+    assert {*LANES.values(), "finish line 0.9"} <= set(words(ax))
     ax = plt.subplots()[1]
     draw_lane(ax, [], {"name": "x", "steps": [], "values": []}, ("mse", None))
     assert not ax.get_lines() and ax.get_yscale() == "log"
 
 
-def test_lines_have_their_lanes_looks_and_their_names_at_their_ends() -> None:
+def test_lines_have_their_names_and_a_floor() -> None:
     curves = {"rnn": ([0, 1, 2], [1.0, 1e-9, 1e-2]), "tcn": ([0, 1], [1, 2])}
     settings: dict[str, Any] = {"height": 3, "floor": 1e-6, "every": 2, "yscale": "log", "xlabel": "step"}
     (ax,) = draw_lane_lines(curves, LANES, **settings).axes
     assert (ax.get_yscale(), ax.get_xlabel()) == ("log", "step")
     assert ax.get_lines()[0].get_ydata().tolist() == [1.0, 1e-6, 1e-2], "what is smaller is drawn at the floor"
-    assert [line.get_color() for line in ax.get_lines()] == [look(name)["color"] for name in ("rnn", "tcn")]
-    assert {text.get_text(): text.xy for text in ax.texts} == {"RNN": (2, 1e-2), "TCN": (1, 2)}
+    assert {"RNN", "TCN"} == set(words(ax))
 
 
 def test_slopes_go_from_the_value_before_to_that_after() -> None:
@@ -113,7 +109,6 @@ def test_slopes_go_from_the_value_before_to_that_after() -> None:
     ).axes
     assert [line.get_ydata().tolist() for line in ax.get_lines()] == [[0.5, 0.9], [0.6, 0.7]]
     assert [label.get_text() for label in ax.get_xticklabels()] == ["one rate", "each its own"]
-    assert {text.get_text(): text.xy for text in ax.texts} == {"RNN": (1, 0.9), "TCN": (1, 0.7)}
 
 
 # ---- one seed's ranking, and lanes that differ in one thing
@@ -129,8 +124,6 @@ def test_the_best_of_the_seed_stands_on_top_and_better_is_to_the_right(task: str
     assert ticks(ax) == [f"{place}. {name}" for place, name in enumerate(order, start=1)]
     assert ax.yaxis_inverted() and ax.figure.get_suptitle() == f"Seed 0 names {order[0]} the best"
     assert ax.xaxis_inverted() == (task == "adding") and ax.get_xscale() == ("log" if task == "adding" else "linear")
-    hollow = [line.get_markerfacecolor() == "none" for line in labelled(ax, "_seed")]
-    assert hollow == [False, True, False], "as variants are"
     (other,) = draw_ranking(TASKS[task], LANES, values, 1).axes
     assert {tuple(line.get_xdata()) for line in labelled(other, "_seeds")} == {(0.5, 0.9), (0.7, 0.6)}
     if task == "digits":
@@ -142,8 +135,7 @@ def test_two_lanes_that_differ_in_one_thing_stand_on_one_row() -> None:
     first, second = draw_controls([("rnn", "indrnn"), ("indrnn", "tcn")], LANES, ways).axes
     assert [list(line.get_xdata()) for line in labelled(first, "_gain")] == [[0.2, 0.9], [0.0, 1.0]]
     assert len(labelled(second, "_gain")) == 1, "a row without one of the two stays empty"
-    fills = {line.get_label(): line.get_fillstyle() for line in first.get_lines()}
-    assert (fills["RNN"], fills["IndRNN"]) == ("none", "full") and ticks(first) == ["Digits", "Adding"]
+    assert ticks(first) == ["Digits", "Adding"]
 
 
 # ---- the board
@@ -165,15 +157,8 @@ def test_each_cell_of_the_board_says_what_its_seeds_reached() -> None:
         (1, 2): "–", (1, 3): "98.0", (2, 0): "–", (2, 1): "–", (2, 2): "–", (2, 3): "1.25",
     }  # fmt: skip
     assert {place: text.get_text() for place, text in cells.items()} == told
-    assert {place for place, text in cells.items() if text.get_fontweight() == "bold"} == {
-        (0, 1),
-        (0, 3),
-        (1, 3),
-        (2, 3),
-    }
-    assert [place for place, text in cells.items() if text.get_color() == GREY and told[place] != "–"] == [(0, 0)]
-    fills = {(line.get_label(), round(line.get_xdata()[0] + 0.4)): line.get_fillstyle() for line in ax.get_lines()}
-    assert [fills["_tcn", column] for column in range(3)] == ["right", "full", "none"]
+    first = {place for place, text in cells.items() if text.get_fontweight() == "bold"}
+    assert first == {(0, 1), (0, 3), (1, 3), (2, 3)}
     assert {"Adding", "MSE ≤ 0.01", "Digits", "% ≥ 95", "Text", "nats"} <= set(words(ax))
 
 
@@ -181,12 +166,10 @@ def _places(texts: Any, rows: list[float]) -> list[tuple[int, int, float, float]
     return [(round(x), rows.index(y), x, y) for x, y in texts if y in rows]
 
 
-def test_the_board_in_words_and_between_the_menus_of_a_small_laptop() -> None:
+def test_the_board_in_words() -> None:
     told = describe_board(TASKS, LANES, RESULTS, FIRSTS)
     assert told.startswith("4 models on 3 tasks, medians. Adding: first IndRNN 0.0015, TCN 0.051; ")
     assert "Digits: first TCN 98.0; 1 of 3 reach 0.95 with every seed. Text: first TCN 1.25." in told
-    text = show(draw_board(TASKS, LANES, RESULTS, FIRSTS, {}), "a board", wide=True).data
-    assert int(re.findall(r"min-width:(\d+)px", text)[0]) <= 672, "a window of 1280 px leaves as much"
 
 
 def test_a_variant_below_its_model_says_only_what_differs() -> None:
@@ -209,8 +192,6 @@ def test_lengths_have_a_panel_a_lane() -> None:
     assert set(panels) == set(LANES.values()) and panels["RNN"].get_yscale() == "log"
     (line,) = labelled(panels["RNN"], "_lane")
     np.testing.assert_allclose(line.get_xydata(), [[50, 5e-4], [100, 1e-3], [200, 2e-3]])
-    fills = {name: [mark.get_fillstyle() for mark in labelled(ax, "_median")] for name, ax in panels.items()}
-    assert fills["RNN"] == ["full"] * 3 and fills["IndRNN"] == ["none"] * 2
     assert "no records" in words(panels["TCN"]) and "no records" not in words(panels["IndRNN"])
 
 
@@ -236,4 +217,3 @@ def test_a_mark_stands_at_the_medians_and_is_filled_as_far_as_the_seeds_get_on_b
     assert texts == ["Both", "IndRNN, as published", "Digits alone", "IndRNN", "Neither", "RNN"]
     told = "Both: IndRNN, as published; Digits alone: IndRNN; Neither: RNN."
     assert describe_two_tasks(TWO, LANES, BOTH) == f"Medians beyond the finish lines. {told}"
-    assert "min-width" not in show(ax.figure, "two tasks").data, "a phone shows it whole"

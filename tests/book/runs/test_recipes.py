@@ -117,14 +117,6 @@ def test_the_two_lanes_of_delta_net_differ_in_the_largest_beta_alone():
     assert settings[0] == settings[1]
 
 
-def test_a_dead_parameter_is_seen():
-    recipe = race.race("adding", "rnn", 0.01)
-    model, task = build(recipe, 0)
-    whole, _ = live_parameters(model, task, recipe)
-    model.forgotten = torch.nn.Parameter(torch.zeros(50))
-    assert live_parameters(model, task, recipe) == (whole, ["forgotten"])
-
-
 def test_rates_are_half_decades_around_the_one_in_use():
     assert between.rates(0.02) == [0.002, 0.006, 0.02, 0.06, 0.2] and between.rates(0.003, 1) == [0.001, 0.003, 0.01]
 

@@ -15,45 +15,25 @@ from rtx_book.sphinx import speed
 KEPT = speed.load_speeds()
 
 
-def row(variant="rtx_lib RNN", ratio=1.5, **changes):
-    """A row that follows the schema."""
-    known = {"case": "rnn", "against": "torch.nn.RNN", "kind": "torch.nn", "device": "cpu, one thread"}
-    return {"variant": variant, "ratio": ratio, "max_error": 3.5e-7, **known, **changes}
-
-
-def measured(case="rnn", rows=None, **changes):
-    """A file that follows the schema."""
-    return {
-        "format": 1,
-        "case": case,
-        "date": "2026-11-02",
-        "commit": "0123456789abcdef0123456789abcdef01234567",
-        "versions": {"python": "3.11.7", "torch": "2.13.0", "numpy": "2.4.6", "rtx_lib": "0.1.0"},
-        "machine": {"processor": "A processor", "cores": 2, "threads": 1, "gpu": None, "build": "CPU only, AVX2"},
-        "clock": "processor",
-        "rows": rows or [row(), row("loop", 0.25, against="it", kind="plain loop")],
-        **changes,
-    }
+RIGHT = next(found for found in KEPT if found["case"] == "rnn")
+ROW = RIGHT["rows"][0]
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ([], "does not follow the schema"),
-        (measured(rows=[row(case="cells")]), "holds a row of case cells"),
-        (measured(rows=[row(ratio=0)]), "rows/0/ratio"),
-        (measured(rows=[row(kind="theirs")]), "rows/0/kind"),
-        (measured(commit="main"), "commit"),
-        (measured(machine=measured()["machine"] | {"host": "here"}), "machine: .*'host' was unexpected"),
-        (measured(versions=measured()["versions"] | {"torch": "/home/me"}), "versions/torch"),
-        *(
-            ({key: value for key, value in measured().items() if key != name}, f"'{name}' is a required")
-            for name in measured()
-        ),
+        (RIGHT | {"rows": [ROW | {"case": "cells"}]}, "holds a row of case cells"),
+        (RIGHT | {"rows": [ROW | {"ratio": 0}]}, "rows/0/ratio"),
+        (RIGHT | {"rows": [ROW | {"kind": "theirs"}]}, "rows/0/kind"),
+        (RIGHT | {"commit": "main"}, "commit"),
+        (RIGHT | {"machine": RIGHT["machine"] | {"host": "here"}}, "machine: .*'host' was unexpected"),
+        (RIGHT | {"versions": RIGHT["versions"] | {"torch": "/home/me"}}, "versions/torch"),
+        *(({key: RIGHT[key] for key in RIGHT if key != name}, f"'{name}' is a required") for name in RIGHT),
     ],
 )
 def test_every_planted_fault_is_named(tmp_path, content, message):
-    (tmp_path / "speed.jsonl").write_text(json.dumps(measured()) + "\n" + json.dumps(content))
+    (tmp_path / "speed.jsonl").write_text(json.dumps(RIGHT) + "\n" + json.dumps(content))
     with pytest.raises(ValueError, match=rf"speed\.jsonl, line 2.*{message}"):
         speed.read_speeds(tmp_path / "speed.jsonl")
 
