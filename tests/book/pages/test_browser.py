@@ -3,9 +3,9 @@
 import os
 import re
 from contextlib import contextmanager
+from functools import partial
 from urllib.parse import quote
 
-from functools import partial
 import pytest
 from pages import page_checks, teaching
 from pages.page_checks import GITHUB, visit
