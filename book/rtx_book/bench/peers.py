@@ -7,6 +7,7 @@ gensim. A package that is not installed costs its own rows, and one line on stan
 import statistics
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module, metadata
 from typing import Any, NamedTuple
 
@@ -84,14 +85,9 @@ def of_transformers(s: Sizes, x: Tensor, ids: Tensor) -> Duels:
     gpt2 = hf.GPT2LMHeadModel(config).eval()
     gpt, size = GPT.from_official(gpt2.state_dict(), heads=s.heads).eval(), f" H={s.heads}, {s.layers} layers"
     yield Duel("GPT-2", gpt, "GPT2LMHeadModel", gpt2, ids, size)
-    first, rule = ids[:1, :1], {"max_new_tokens": s.written, "do_sample": False, "pad_token_id": 0}
-    generator = torch.Generator().manual_seed(0)
-
-    def write() -> Tensor:
-        with torch.no_grad():
-            return layers.sample(gpt, first, s.written, top=1, generator=generator)
-
-    yield Duel(f"GPT-2 writes {s.written} ids", write, "generate", lambda: gpt2.generate(first, **rule))
+    rule: dict[str, Any] = {"max_new_tokens": s.written, "do_sample": False, "pad_token_id": 0}
+    write = torch.no_grad()(partial(layers.sample, gpt, ids[:1, :1], s.written, top=1, generator=torch.Generator()))
+    yield Duel(f"GPT-2 writes {s.written} ids", write, "generate", partial(gpt2.generate, ids[:1, :1], **rule))
     off = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), 0.0)
     sizes = {"hidden_size": s.width, "num_hidden_layers": s.layers, "num_attention_heads": s.heads}
     sizes |= {"intermediate_size": 4 * s.width, "max_position_embeddings": s.steps}
@@ -148,13 +144,9 @@ def of_gensim(s: Sizes, x: Tensor, ids: Tensor) -> Duels:
     theirs.build_vocab(text)
     pairs, ours = SkipGrams(words, 2000, noise=cumulative_table), Word2Vec(2000, 100)
     generator = torch.Generator().manual_seed(0)
-    yield Duel(
-        f"skip-gram, {s.words} words, D=100",
-        lambda: fit_word2vec(ours, pairs.passes(1, generator=generator)),
-        "Word2Vec",
-        lambda: theirs.train(text, total_examples=len(text), epochs=1),
-        same=False,
-    )
+    read = partial(theirs.train, text, total_examples=len(text), epochs=1)
+    name = f"skip-gram, {s.words} words, D=100"
+    yield Duel(name, lambda: fit_word2vec(ours, pairs.passes(1, generator=generator)), "Word2Vec", read, same=False)
 
 
 def compiled(s: Sizes, x: Tensor, ids: Tensor) -> Duels:
@@ -221,7 +213,7 @@ def _ready(package: str, sizes: Sizes, x: Tensor, ids: Tensor, device: str) -> I
     except (ImportError, metadata.PackageNotFoundError) as why:
         return print(f"{package} is left out: {type(why).__name__}: {why}", file=sys.stderr, flush=True)
     for duel in duels:
-        ways = {way: dict(zip(("ours", "theirs"), pair, strict=True)) for way, pair in _ways(duel, device).items()}
+        ways = _ways(duel, device)
         both = {f"{duel.name}, {way}, {side}": run for way, pair in ways.items() for side, run in pair.items()}
         if len(that_run(both)) < len(both):
             continue
@@ -230,28 +222,28 @@ def _ready(package: str, sizes: Sizes, x: Tensor, ids: Tensor, device: str) -> I
         yield (duel.name + shape, version + duel.against), ways, kind, error
 
 
-def _ways(duel: Duel, device: str) -> dict[str, tuple[Variant, Variant]]:
+def _ways(duel: Duel, device: str) -> dict[str, dict[str, Variant]]:
+    """Forward without gradients, and a step: all gradients, of which those of x, or of the table of its ids, count."""
+    both = {"ours": duel.ours, "theirs": duel.theirs}
+    ways: dict[str, dict[str, Variant]] = {"forward": {}, "step": {}}
     if duel.x is None:
-        return {"step": (duel.ours, duel.theirs)}
-    models = [model.to(device).eval() for model in (duel.ours, duel.theirs)]  # eval: no dropout
-    forward, step = ([make(model, duel.x) for model in models] for make in (_forward, _step))
-    return {"forward": (forward[0], forward[1]), "step": (step[0], step[1])}
+        return {"step": both}
+    for side, model in both.items():
+        model.to(device).eval()  # no dropout
+        x = duel.x.clone().requires_grad_(duel.x.is_floating_point())
+        first = x if x.requires_grad else next(weight for weight in model.parameters() if weight.ndim == 2)
+        ways["forward"][side] = torch.no_grad()(partial(_outputs, model, x))
+        ways["step"][side] = partial(_gradient, model, x, [first, *model.parameters()])
+    return ways
 
 
-def _forward(model: Any, x: Tensor) -> Variant:
-    return torch.no_grad()(lambda: _first(model(x)))
-
-
-def _step(model: nn.Module, x: Tensor) -> Variant:
-    """All gradients, of which those of x come first, or of the table of its ids; these are the result."""
-    x = x.clone().requires_grad_() if x.is_floating_point() else x
-    first = x if x.requires_grad else next(weight for weight in model.parameters() if weight.ndim == 2)
-    leaves = [first, *model.parameters()]
-    return lambda: torch.autograd.grad(_first(model(x)).logsumexp(-1).sum(), leaves, allow_unused=True)[0]
-
-
-def _first(y: Any) -> Tensor:
+def _outputs(model: Any, x: Tensor) -> Tensor:
+    y = model(x)
     return y[0] if isinstance(y, tuple) else getattr(y, "logits", y)
+
+
+def _gradient(model: Any, x: Tensor, leaves: list[Tensor]) -> Tensor:
+    return torch.autograd.grad(_outputs(model, x).logsumexp(-1).sum(), leaves, allow_unused=True)[0]
 
 
 def _error(ours: Variant, theirs: Variant) -> float:
