@@ -13,6 +13,7 @@ from rtx_lib.diagnostics.measuring import measure
 from .attention import attention, transformer
 from .between import local_rnn, txl
 from .kernels import cells, diagonal, indrnn, linear, matrix_state, qrnn, rnn, selective
+from .peers import peers
 from .steps import race, sentiment
 
 CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
@@ -30,4 +31,5 @@ CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
     "matrix-state": matrix_state,
     "selective": selective,
     "race": race,
+    "peers": peers,
 }

@@ -10,9 +10,9 @@ from torch import Tensor
 from rtx_lib.diagnostics.measuring import Variant, Variants, measure, peak_memory
 from rtx_lib.training.loop import clip_gradients
 
-KINDS = ("torch.nn", "plain loop", "original", "ours")
-"""What a row compares with: torch's own layers, a loop in Python over the steps, the construction of a paper's authors,
-or another way or model of this library."""
+KINDS = ("torch.nn", "peer", "plain loop", "original", "ours")
+"""What a row compares with: torch's own layers, another package that people use, a loop in Python over the steps, the
+construction of a paper's authors, or another way or model of this library."""
 
 
 def that_run(variants: Variants) -> Variants:

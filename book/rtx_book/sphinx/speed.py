@@ -38,9 +38,9 @@ def ratio_text(ratio: float) -> str:
     return f"{ratio:.{max(0, 2 - max(0, math.floor(math.log10(ratio))))}f}×"
 
 
-def error_text(error: float | None) -> str:
-    """Two digits, 0 for results that are the same bit for bit, a dash for none."""
-    return "–" if error is None else f"{error:.1e}" if error else "0"
+def error_text(error: float) -> str:
+    """Two digits, 0 for results that are the same bit for bit."""
+    return f"{error:.1e}" if error else "0"
 
 
 def bar(ratio: float, widest: float) -> dict[str, str]:
@@ -70,17 +70,17 @@ def table(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
             columns.append((head, text))
         else:
             shared.append(f"{head.lower()} {text(rows[0])}")
-    if any("memory_ratio" in row for row in rows):
-        columns.append(("Memory", lambda row: f"{row['memory_ratio']:.2f}×" if "memory_ratio" in row else "–"))
-    if any(row["max_error"] is not None for row in rows):
-        columns.append(("Error", lambda row: error_text(row["max_error"])))
     for head, key, text in (
+        ("Lowest to highest", "spread", lambda ends: " to ".join(map(ratio_text, ends))),
+        ("Forward alone", "forward_ratio", ratio_text),
+        ("Memory", "memory_ratio", lambda value: f"{value:.2f}×"),
+        ("Error", "max_error", error_text),
         ("Milliseconds a step", "seconds_per_step", lambda value: f"{1000 * value:.1f}"),
         ("MFLOPs a step", "flops_per_step", lambda value: f"{value / 1e6:,.0f}"),
         ("Parameters", "parameters", lambda value: f"{value:,}"),
     ):
-        if any(key in row for row in rows):
-            columns.append((head, lambda row, key=key, text=text: text(row[key]) if key in row else "–"))
+        if any(row.get(key) is not None for row in rows):
+            columns.append((head, lambda row, key=key, text=text: "–" if row.get(key) is None else text(row[key])))
     body = [{"texts": [text(row) for _, text in columns], **bar(row["ratio"], widest)} for row in rows]
     return {"head": [head for head, _ in columns], "rows": body, "shared": "; ".join(shared)}
 

@@ -30,6 +30,8 @@ from rtx_lib.kernels import matrix_recurrence, selective_scan
 from rtx_lib.layers.positions import relative_shift
 from rtx_lib.training import parameter_count
 
+peers = sys.modules["rtx_book.bench.peers"]  # the case of this name hides it
+
 
 def txl_rows():
     return bench.txl(sizes=[(2, 3, 4), (1, 5, 2)], width=8, heads=2, lengths=(9, 12), segment=4)
@@ -292,6 +294,45 @@ def test_other_peoples_kernels_and_a_compiler_have_rows_on_a_gpu(monkeypatch, ca
     assert len(compiled) == 3 and max(compiled) < 1e-5
     for name in more:
         assert rows[name]["max_error"] < (0.1 if "flash" in name else 1e-5) and rows[name]["device"] == "A card"
+
+
+def test_torchs_layers_are_peers_that_are_always_there(monkeypatch, capsys):
+    """Another package, a compiler that fails and a model that breaks cost their own rows and a line each."""
+
+    def absent(*given):
+        raise ImportError("no package of that name")
+
+    def broken(sizes, x, ids):
+        yield peers.Duel("broken", absent, "whole", torch.ones(1).clone)
+        yield peers.Duel("doubled", torch.ones(1).double, "whole", torch.ones(1).clone)
+
+    known = {"torch": peers.PEERS["torch"], "mambapy": absent, "torch.compile": broken}
+    monkeypatch.setattr(peers, "PEERS", known)
+    monkeypatch.setattr(peers.metadata, "version", lambda package: "9.1+cpu")
+    *rows, last = bench.peers(sizes=peers.Sizes(2, 6, 8, 2), again=2)
+    assert capsys.readouterr().err.splitlines() == [
+        "mambapy is left out: ImportError: no package of that name",
+        "broken, step, ours is left out: ImportError: no package of that name",
+    ]
+    names = ["LSTM", "LSTM", "GRU", "RNN", "MultiheadAttention", "TransformerEncoderLayer"]
+    assert [row["against"] for row in rows] == [f"torch 9.1, nn.{name}" for name in names]
+    shapes = [row["variant"].partition(", B=")[2] for row in rows]
+    assert shapes == ["2 T=6 D=8"] * 4 + ["2 T=6 D=8 H=2"] * 2
+    for row in rows:
+        assert row["case"] == "peers" and row["kind"] == "torch.nn" and 0 <= row["max_error"] < 1e-5
+        assert row["seconds_per_step"] > 0 and row["forward_ratio"] > 0
+        assert 0 < row["spread"][0] <= row["ratio"] <= row["spread"][1]
+        jsonschema.validate(row, SPEED_SCHEMA["properties"]["rows"]["items"])
+    assert last["kind"] == "ours" and "forward_ratio" not in last and last["max_error"] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("package", [name for name in list(peers.PEERS)[1:] if name != "torch.compile"])
+def test_a_peer_that_is_there_has_the_same_weights(package, monkeypatch):
+    pytest.importorskip({"minGRU-pytorch": "minGRU_pytorch"}.get(package, package.replace("-", "_")))
+    monkeypatch.setattr(peers, "PEERS", {package: peers.PEERS[package]})
+    rows = bench.peers(sizes=peers.Sizes(2, 6, 8, 2, 1, 9, written=3, words=500), again=1)
+    assert rows and all((row["max_error"] or 0) < 1e-5 and row["ratio"] > 0 for row in rows)
 
 
 def test_the_command_prints_json_or_a_table(capsys, monkeypatch):

@@ -41,7 +41,17 @@ def test_every_planted_fault_is_named(tmp_path, content, message):
 def test_numbers_are_short():
     said = {0.0404: "0.04×", 0.404: "0.40×", 1: "1.00×", 2.568: "2.57×", 38.06: "38.1×", 418.2: "418×", 7504: "7504×"}
     assert {ratio: speed.ratio_text(ratio) for ratio in said} == said
-    assert [speed.error_text(error) for error in (None, 0.0, 3.52e-7)] == ["–", "0", "3.5e-07"]
+    assert [speed.error_text(error) for error in (0.0, 3.52e-7)] == ["0", "3.5e-07"]
+
+
+def test_what_a_row_lacks_is_a_dash_and_what_all_lack_no_column():
+    whole = {"spread": [0.9, 1.62], "forward_ratio": 1.25, "memory_ratio": 0.5, "seconds_per_step": 0.0123}
+    shown = speed.table([row(**whole), row("another", max_error=None)])
+    assert shown["head"] == [
+        *("Variant", "Ratio", "Lowest to highest", "Forward alone", "Memory", "Error", "Milliseconds a step")
+    ]
+    first, second = (one["texts"] for one in shown["rows"])
+    assert first[2:] == ["0.90× to 1.62×", "1.25×", "0.50×", "3.5e-07", "12.3"] and second[2:] == ["–"] * 5
 
 
 def test_the_page_shows_every_case_of_the_bench_and_names_every_kind():
