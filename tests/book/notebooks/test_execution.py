@@ -1,5 +1,6 @@
 """Every notebook of the toc runs in `smoke`, the same seed gives the same numbers, and what is wrong is seen."""
 
+import json
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ from support.helpers import PACKAGES, code_cell
 
 from notebooks import displayed, outputs
 from rtx_book.build.execute import read_notebook as read
+from rtx_book.build.execute import tags
 
 
 @pytest.mark.slow
@@ -36,6 +38,24 @@ def test_same_seed_same_numbers(tmp_path):
     first, second = read(built.execution().folder / f"{name}.ipynb"), read(tmp_path / "executed" / f"{name}.ipynb")
     assert len(outputs.results(first)) > 10
     assert not outputs.differences(first, second)
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_every_cell_runs_twice_in_a_row(name, tmp_path):
+    """As a reader does who changes a line and runs the cell again; the cell of parameters is papermill's own matter."""
+    tree = built.copy_tree(tmp_path / "tree")
+    path = tree / "notebooks" / f"{name}.ipynb"
+    notebook = read(path)
+    again = [
+        [cell]
+        if "parameters" in tags(cell) or cell["cell_type"] != "code"
+        else [cell, cell | {"id": f"{cell['id']}-2"}]
+        for cell in notebook["cells"]
+    ]
+    path.write_text(json.dumps(notebook | {"cells": [cell for both in again for cell in both]}))
+    run = built.build("execute", "--profile", "smoke", "--only", name, root=tree, folder=tmp_path)
+    assert run.returncode == 0, run.stdout + run.stderr
 
 
 REFUSAL = """

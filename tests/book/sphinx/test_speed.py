@@ -46,7 +46,7 @@ def test_numbers_are_short():
 
 def test_what_a_row_lacks_is_a_dash_and_what_all_lack_no_column():
     whole = {"spread": [0.9, 1.62], "forward_ratio": 1.25, "memory_ratio": 0.5, "seconds_per_step": 0.0123}
-    shown = speed.table([row(**whole), row("another", max_error=None)])
+    shown = speed.table([ROW | {"max_error": 3.5e-7} | whole, ROW | {"max_error": None}])
     assert shown["head"] == [
         *("Variant", "Ratio", "Lowest to highest", "Forward alone", "Memory", "Error", "Milliseconds a step")
     ]
