@@ -10,9 +10,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from rtx_lib.shapes import expect
+from rtx_lib.shapes import expect, map_tensors
 
 # Of one number, up and down. With the double move taken off, what is left of a smooth step's curvature is of the order
 # of its fourth power; rounding, which a small move would make worse, is 1e-12 of the largest number of the state.
@@ -32,39 +31,51 @@ def transition(mixer: nn.Module, x: Tensor, state: Any) -> Tensor:
     x
         (1, 1, D), the input of the step.
     state
-        The state before it, as the mixer gives it back for one sequence: tensors, alone or in tuples, lists and dicts.
-        Which axis is that of the sequences is found out.
+        The state before it, as the mixer gives it back for one sequence: tensors, alone or in tuples, lists, dicts and
+        dataclasses. Which axis is that of the sequences is found out.
     """
     expect(x, (1, 1, "D"))
-    leaves, form = tree_flatten(state)
+    leaves = _leaves(state)
     if not leaves or not all(isinstance(leaf, Tensor) and leaf.is_floating_point() for leaf in leaves):
         raise ValueError(f"state must hold tensors of real floats and nothing else, got {state!r:.80}")
-    axes = _batch_axes(mixer, x, leaves, form)
+    axes = _batch_axes(mixer, x, leaves)
     flat = torch.cat([leaf.flatten() for leaf in leaves])
     n = len(flat)
     moves = _MOVE * torch.eye(n, dtype=flat.dtype, device=flat.device)
     moved = flat + torch.cat([moves, -moves, 2 * moves, -2 * moves])  # (4 n, n)
     pieces = moved.split([leaf.numel() for leaf in leaves], dim=1)
-    batch = [
+    batch = (
         torch.cat([row.view(leaf.shape) for row in piece], dim=axis)
         for piece, leaf, axis in zip(pieces, leaves, axes, strict=True)
-    ]
-    _, after = mixer(x.expand(4 * n, 1, -1).contiguous(), tree_unflatten(batch, form))
-    found, _ = tree_flatten(after)
-    ends = torch.cat([leaf.movedim(axis, 0).reshape(4 * n, -1) for leaf, axis in zip(found, axes, strict=True)], dim=1)
+    )
+    _, after = mixer(x.expand(4 * n, 1, -1).contiguous(), map_tensors(state, lambda _: next(batch)))
+    found = zip(_leaves(after), axes, strict=True)
+    ends = torch.cat([leaf.movedim(axis, 0).reshape(4 * n, -1) for leaf, axis in found], dim=1)
     up, down, far_up, far_down = ends.split(n)
     return ((8 * (up - down) - (far_up - far_down)) / (12 * _MOVE)).T
 
 
-def _batch_axes(mixer: nn.Module, x: Tensor, leaves: list[Tensor], form: Any) -> list[int]:
+def _leaves(state: Any) -> list[Any]:
+    """The tensors of a state, in their order."""
+    leaves: list[Any] = []
+
+    def keep(leaf: Tensor) -> Tensor:
+        leaves.append(leaf)
+        return leaf
+
+    map_tensors(state, keep)
+    return leaves
+
+
+def _batch_axes(mixer: nn.Module, x: Tensor, leaves: list[Tensor]) -> list[int]:
     """Of each tensor of the state the axis of the sequences: the one that two sequences make twice as long."""
     _, two = mixer(x.expand(2, 1, -1).contiguous(), None)
-    others, same = tree_flatten(two)
+    others = _leaves(two)
     axes = []
     for leaf, other in zip(leaves, others, strict=False):
         differ = [i for i, sides in enumerate(zip(leaf.shape, other.shape, strict=False)) if sides == (1, 2)]
         axes += differ[:1] if leaf.ndim == other.ndim and leaf.numel() * 2 == other.numel() else []
-    if same != form or len(axes) != len(leaves):
+    if len(others) != len(leaves) or len(axes) != len(leaves):
         raise ValueError("state must be of the form and the shapes that the mixer gives back for one sequence")
     return axes
 

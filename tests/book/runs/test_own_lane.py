@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from rtx_book.runs.builders import task_of
 from rtx_book.runs.own_lane import OwnLane, budget, enter_race, fitting_size
 from rtx_book.runs.recipes import race as plan
 from rtx_lib.layers import GRU, RNN
+from rtx_lib.shapes import map_tensors
 from rtx_lib.training import parameter_count
 
 SHORT = {"steps": 3, "eval_every": 3}
@@ -99,6 +101,27 @@ def test_ids_are_embedded_and_the_width_may_be_any():
     lane = OwnLane(Stateless(5, 9), 5, 3, vocabulary=11)
     y, state = lane(torch.randint(11, (2, 6)))
     assert y.shape == (2, 6, 3) and state is None
+
+
+class Kept(NamedTuple):
+    h: torch.Tensor
+
+
+@pytest.mark.parametrize("keep", [lambda h: {"h": h}, Kept, lambda h: [None, Kept(h)]])
+def test_a_state_of_any_form_is_carried_along_a_stream(keep, monkeypatch):
+    class Keeping(GRU):
+        def forward(self, x, state=None):
+            found = []
+            map_tensors(state, lambda h: found.append(h) or h)
+            y, h = super().forward(x, found[0] if found else None)
+            return y, keep(h)
+
+    stream = plan.race("stream", "gru", 0.01)
+    stream = replace(stream, task_arguments=stream.task_arguments | {"source": "pydoc"})
+    monkeypatch.setattr(plan, "race", lambda *_: stream)
+    monkeypatch.setattr(own_lane, "budget", lambda task: 4000)
+    ran = [enter_race(make, "stream", lr=0.01, **SHORT)["curves"] for make in (Keeping, GRU)]
+    assert ran[0] == ran[1]
 
 
 def test_what_constrains_the_module_is_called(monkeypatch):

@@ -1,5 +1,7 @@
 """The matrix of a step, against steps whose matrix is known."""
 
+from dataclasses import dataclass
+
 import pytest
 import torch
 from torch import nn
@@ -7,6 +9,7 @@ from torch import nn
 from rtx_lib.diagnostics.transition import eigenvalues, transition
 from rtx_lib.layers import LSTM, RNN
 from rtx_lib.models.indrnn import IndRNNLayer
+from rtx_lib.shapes import map_tensors
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -39,6 +42,24 @@ def test_a_linear_step_gives_its_matrix_whatever_the_state():
         found = transition(Linear(A), x(), state)
         expected = torch.block_diag(A, torch.zeros(1, 1))
         torch.testing.assert_close(found, expected, atol=1e-9, rtol=0)
+
+
+@dataclass(frozen=True)
+class Kept:
+    h: torch.Tensor
+    name: str = "h"
+
+
+@pytest.mark.parametrize("keep", [Kept, lambda h: [None, {"h": Kept(h)}]])
+def test_a_state_of_any_form(keep):
+    class Step(nn.Module):
+        def forward(self, x, state=None):
+            found = []
+            map_tensors(state, lambda h: found.append(h) or h)
+            h = torch.tanh(2 * found[0] + x[:, -1]) if found else x[:, -1]
+            return x, keep(h)
+
+    torch.testing.assert_close(transition(Step(), x(), keep(-x()[0] / 2)), 2 * torch.eye(3), atol=1e-9, rtol=0)
 
 
 def test_a_smooth_step_gives_its_jacobian():
