@@ -340,7 +340,7 @@ def _kernel(q: Tensor, k: Tensor, v: Tensor, *options: Any, **more: Any) -> Tens
     """``F.scaled_dot_product_attention``, in float64 by its plain form, whose gradients can be differentiated."""
     with sdpa_kernel(SDPBackend.MATH) if q.dtype == torch.float64 else contextlib.nullcontext():
         y = F.scaled_dot_product_attention(q, k, v, *options, **more)
-    if "ScaledDotProduct" in type(y.grad_fn).__name__ and not traced():
+    if not traced() and "ScaledDotProduct" in type(y.grad_fn).__name__:
         y.register_hook(_refuse_second)
     return y
 

@@ -3,9 +3,12 @@
 A way that a model does not go is in its docstring, and in the table of excuses here.
 """
 
+import shutil
+
 import pytest
 import torch
 from lib.models.test_contract import MODELS, B, example, make
+from support import needs
 from support.helpers import relative_error
 from torch.func import functional_call, grad, jvp, stack_module_state, vmap
 
@@ -112,13 +115,20 @@ def test_compiled_without_a_break(name):
     assert relative_error(y, model(x)[0]) < 1e-10
 
 
+compiler = pytest.mark.skipif(shutil.which("g++") is None, reason=needs.reason("a compiler"))
+WAYS = [("aot_eager", name) for name in MODELS]
+WAYS += [
+    pytest.param("inductor", n, marks=compiler) for n in ("lstm", "gpt-2", "xl", "mamba", "mlstm", "min-gru", "tcn")
+]
+
+
 @pytest.mark.weekly
-@names()
-def test_compiled_with_its_backward_pass(name):
+@pytest.mark.parametrize("backend, name", WAYS)
+def test_compiled_with_its_backward_pass(backend, name):
     torch._dynamo.reset()
     model, x = make(name), example(name)
     weights = list(model.parameters())
-    ways = (torch.compile(model, backend="aot_eager", fullgraph=True), model)
+    ways = (torch.compile(model, backend=backend, fullgraph=True), model)
     agree(*(torch.autograd.grad(way(x)[0].sin().sum(), weights, materialize_grads=True) for way in ways), 1e-9)
 
 
