@@ -1,4 +1,9 @@
-"""One paper, one file."""
+"""One paper, one file.
+
+Every model runs under ``torch.compile``, ``torch.export``, ``torch.jit.trace``, ``torch.func`` and twice differentiated,
+unless its own page says of one that it does not. An exported model takes any batch. It takes any length too, as long as
+no loop over steps, chunks or words was rolled out while it was recorded, as those of recurrent models are.
+"""
 
 from .bert import BERT, BERTClassifier, BERTEncoder
 from .bytenet import ByteNet
