@@ -10,8 +10,8 @@ Where the authors' code does otherwise than a reader of the paper expects:
 - Padding is masked nowhere: every word attends to it, and the mean counts it. Sentences are padded to the longest of
   training, validation and test set, so that what a sentence is told to be depends on other sentences. This file masks
   it; ``padding=None`` computes what the code does.
-- A fifth of the attention weights stays dropped out in tests: the code keeps a share of ``keep - 0.2`` of them, and
-  ``keep`` is 1 there. This file drops nothing in evaluation.
+- A fifth of what comes out of attention stays dropped out in tests: the code keeps a share of ``keep - 0.2`` of it,
+  and ``keep`` is 1 there. This file drops nothing in evaluation.
 - The sinusoids of feature i have the exponent 2i/D where Vaswani et al. have 2i/D for the pair of features 2i and
   2i + 1, so that half of the frequencies are below 1/10,000. This file has the published ones.
 """

@@ -64,11 +64,11 @@ def check_masked_mean(answer: Callable[[Tensor, Tensor], Tensor]) -> None:
     compare(answer(x.clone(), ids.clone()), summed / counts, slips)
 
 
-@exercise("Right: 1.0 - 0.2 of the weights are kept, so one in five is dropped, at every test anew.")
+@exercise("Right: 1.0 - 0.2 of what attention gives is kept, so one number in five is dropped, at every test anew.")
 def check_left_on(answer: float) -> None:
-    """``answer`` must be the share of attention weights that the authors' code drops at test time: 0.2."""
+    """``answer`` must be the share of attention's output that the authors' code drops at test time: 0.2."""
     value = float(answer)
-    assert abs(value) > 1e-3, "at test time keep is 1.0, and the attention is given keep - 0.2"
+    assert abs(value) > 1e-3, "at test time keep is 1.0, and attention's output is given keep - 0.2"
     slips = {
         "this is the share that is kept": 0.8,
         "this is what the training drops, where keep is 0.7": 0.5,
