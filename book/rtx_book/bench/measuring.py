@@ -89,7 +89,8 @@ def row(
     """
     names = {"case": case, "variant": variant, "against": against, "kind": kind}
     named = f"{device}, one thread" if device == "cpu" else torch.cuda.get_device_name(device)
-    return names | {"ratio": round(ratio, 3), "max_error": max_error, "device": named}
+    error = None if max_error is None else float(f"{max_error:.3g}")
+    return names | {"ratio": round(ratio, 3), "max_error": error, "device": named}
 
 
 def both_ways(forward: Callable[[Tensor], Any], x: Tensor, weights: Iterable[Tensor] = ()) -> Variant:
