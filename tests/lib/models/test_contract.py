@@ -213,7 +213,7 @@ IDS = {
     "bert": partial(BERT, V, **SIZE, length=T, dropout=0.3),
     "bert-left": partial(BERT, V, **SIZE, length=T, direction="left-to-right", activation="gelu_tanh"),
     "plain-gpt": partial(PlainGPT, V, **SIZE, length=T),
-    "xlnet": partial(XLNet, V, **XL),
+    "xlnet": partial(XLNet, V, **XL, dropout=0.3, attention_dropout=0.3),
     "xl-ids": partial(TransformerXL, V, V, **XL, vocabulary=V),
     "xl-adaptive": partial(AdaptiveTransformerXL, V, **XL, cutoffs=(2, 4), divide=2),
 }
@@ -438,14 +438,8 @@ def test_no_output_depends_on_a_later_input(name, seen):
     assert torch.equal(model(changed(x, 0))[0][:, -1], before[:, -1]) == (name in [*POINTWISE, *NEAR])
 
 
-NEAR = [
-    "tcn-published",
-    "local-rnn",
-    "local-gru",
-    "local-lstm",
-    "bytenet-even",
-    "rwkv-channel",
-]  # their reach is shorter than T
+# Their reach is shorter than T.
+NEAR = ["tcn-published", "local-rnn", "local-gru", "local-lstm", "bytenet-even", "rwkv-channel"]
 
 
 @pytest.mark.parametrize("name", BOTH_WAYS)
@@ -617,11 +611,7 @@ CONSTRUCTORS = [
     (TGRU, {"hidden_size": 4}, {}),
     (DeepTransitionGRU, CORE | {"transitions": 1}, {}),
     (AttentionMixer, {"width": 8}, {"positions": "learned"}),
-    (
-        partial(MixerStack, mixer=lambda width: RNN(width, width)),
-        NET | MIXED,
-        {"width": 0, "layers": 0, "mlp": -1, "kernel_size": 0},
-    ),
+    (partial(MixerStack, mixer=AttentionMixer), NET | MIXED, {"width": 0, "layers": 0, "mlp": -1, "kernel_size": 0}),
     (PlainIndRNN, PLAIN, {"magnitude": 0.5, "keep": 1.1, "input_scale": 0.0}),
     (ResidualIndRNN, CORE | {"num_blocks": 2, "output_size": 1}, {"magnitude": 0.5, "dropout": 1.0}),
     (DenseIndRNN, DENSE, {"block_config": (1, 0), "dropout": 1.0}),
@@ -645,6 +635,7 @@ CONSTRUCTORS = [
     (Encoder, NET | SIZE, {"heads": 3, "norm": "middle", "activation": "sine", "dropout": 1.5}),
     (CausalTransformer, NET | SIZE, {"heads": 3, "layers": 0, "tied": True, "positions": "gps"}),
     (BERT, WORDS | SIZE, {"activation": "sine"}),
+    (partial(PlainGPT, V), {}, {"width": 10, "heads": 0, "layers": 0, "length": 0}),
     (GPTClassifier, {"gpt": GPT(V, **SIZE), "classes": 2}, {}),
     (BERTClassifier, {"bert": BERT(V, **SIZE), "output_size": 2}, {}),
     (XLNetClassifier, {"model": XLNet(V, **SIZE), "output_size": 2}, {}),
@@ -694,19 +685,8 @@ def test_a_constructor_names_what_it_refuses(build, good, bad):
 
 # One model of each kind that reads and carries in a way of its own.
 USUAL = ["rnn", "lstm-both-ways", "gru-fused", "indrnn", "qrnn", "slstm-conv", "mamba", "delta-net", "rwkv-time"]
-USUAL += [
-    "retention",
-    "tcn",
-    "r-transformer",
-    "transformer-rotary",
-    "xl",
-    "readout-ids",
-    "gpt",
-    "elmo",
-    "bert",
-    "xlnet",
-]
-USUAL += ["seq2seq", "bytenet", "convs2s", "translator"]
+USUAL += ["retention", "tcn", "r-transformer", "transformer-rotary", "xl", "readout-ids", "gpt", "elmo", "bert"]
+USUAL += ["xlnet", "seq2seq", "bytenet", "convs2s", "translator"]
 WRONG_FLOATS = {
     "width": lambda x: x[..., 1:],
     "no step": lambda x: x[:, :0],

@@ -73,20 +73,6 @@ def test_it_is_a_loop(kind):
             assert relative_error(last[part][:, b], theirs) < 1e-12
 
 
-def test_torchs_kernel_gives_what_the_loop_gives():
-    """Where nothing is padded; where something is, the loop runs."""
-    x, padded = ids(2, T, vocabulary=V, first=1), ids(2, T, vocabulary=V, first=1)
-    padded[1, 2:] = 0
-    for words in (x, padded):
-        outcomes = []
-        for kind in ("plain", "fused"):
-            model = build(kind, padding=0)
-            y, state = model(words)
-            loss = y.sin().sum() + sum(part.sum() for part in state)
-            outcomes.append([y, *state, *torch.autograd.grad(loss, list(model.parameters()))])
-        assert max(map(relative_error, *outcomes)) < 1e-12
-
-
 def test_torchs_kernel_runs_where_no_padding_is_possible_or_seen(monkeypatch):
     """On a device nobody looks at the values."""
     ran, fused = [], cells.run_fused
@@ -356,11 +342,6 @@ def test_what_cannot_be_spelled_is_refused():
             spell(sentences)
     with pytest.raises(ValueError, match=r"^length must be at least 3, got 2"):
         spell([["a"]], 2)
-
-
-def test_layers_of_another_number_are_refused():
-    with pytest.raises(ValueError, match=r"^layers must be a tuple of 3 entries, one for each layer, got"):
-        ScalarMix(3)([draw(2, T, D)] * 2)
 
 
 def test_characters_of_another_width_are_refused():

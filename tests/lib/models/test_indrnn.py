@@ -206,28 +206,6 @@ def test_initial_weights_of_the_deep_nets(name):
 # ---- bad input
 
 
-@pytest.mark.parametrize(
-    "act, message",
-    [
-        (lambda: recurrent_bound(-1), "length must be at least 1 or None, got -1"),
-        (lambda: recurrent_bound(3, math.nan), "magnitude must be at least 1 and finite"),
-        (lambda: initialise_recurrent_(torch.empty(2), 3, keep=1.1), r"keep must be above 0 and at most 1, got 1.1"),
-    ],
-)
-def test_bad_arguments(act, message):
-    with pytest.raises(ValueError, match=message):
-        act()
-
-
-@every_net
-def test_statistics_need_two_steps(name):
-    net, one = NETS[name](norm="after"), torch.zeros(1, 1, 3)
-    with pytest.raises(ValueError, match=r"Expected more than 1 value per channel when training"):
-        net(one)
-    net.eval()(one)
-    NETS[name](norm=None)(one)
-
-
 @every_net
 def test_autocast_keeps_the_recurrence_in_full_precision(name):
     net, x = build(name, norm="after").float(), torch.randn(2, 6, 3, dtype=torch.float32)

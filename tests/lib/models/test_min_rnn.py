@@ -129,12 +129,3 @@ def test_log_space_recurrence_is_the_kernel():
             )
             < 1e-12
         )
-
-
-def test_the_state_of_a_mixer_is_its_last_h():
-    model, x = drawn(0, MinLSTM, 3, 5), draw(2, 7, 3)
-    y, state = model(x)
-    assert state.shape == (2, 5) and torch.allclose(model.out(state), y[:, -1])
-    assert isinstance(drawn(0, MinLSTM, 3).out, torch.nn.Identity)
-    y, state = drawn(0, MinLSTM, 3)(x)
-    assert torch.equal(state, y[:, -1])

@@ -27,14 +27,6 @@ def test_equals_the_equations(pooling, window, backend):
     assert relative_error(h.transpose(0, 1), expected) < 1e-12 and relative_error(c, last) < 1e-12
 
 
-def test_the_state_is_c_and_the_last_inputs():
-    model, x = drawn(0, QRNNLayer, 3, 4, window=3), draw(2, 7, 3)
-    _, (c, past) = model(x)
-    assert torch.equal(past, x[:, -2:]) and c.shape == (2, 4)
-    longer = drawn(0, QRNNLayer, 3, 4, window=10)(x)[1][1]
-    assert torch.equal(longer, torch.cat([torch.zeros(2, 2, 3), x], 1))
-
-
 @poolings
 @pytest.mark.parametrize("backend", ["scan", "numba"])
 def test_every_backend_gives_what_the_loop_gives(pooling, backend):

@@ -9,7 +9,7 @@ from support.helpers import drawn, relative_error
 from torch import nn
 
 from rtx_lib.layers import SampleStdNorm
-from rtx_lib.models.r_transformer import CELLS, LocalRNN, RTransformer, RTransformerBlock
+from rtx_lib.models.r_transformer import CELLS, RTransformer, RTransformerBlock
 from rtx_lib.models.r_transformer_variants import ClonedRTransformer, PositionedRTransformer
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -121,30 +121,3 @@ def test_positions():
     relative = small(positions="shaw")
     tables = [one.block.self_attention.positions for one in relative.blocks]
     assert relative.positions is None and tables[0] is not tables[1]
-
-
-@torch.no_grad()
-def test_compiles_as_one_graph():
-    """A module that held torch.nn's would be left out of the graph, without a word."""
-    model, x = small(layers=1), draw(2, 5, 3)
-    state = model(x)[1]
-    compiled = torch.compile(model, fullgraph=True, backend="eager")
-    assert torch.equal(compiled(x, state)[0], model(x, state)[0])
-    torch.compiler.reset()
-    kinds = {type(module) for module in small().modules()}
-    assert LocalRNN in kinds and not any(issubclass(kind, (nn.RNN, nn.GRU, nn.LSTM)) for kind in kinds)
-
-
-def test_bad_forms_of_state():
-    """Of two layers; what all models refuse is in test_contract.py."""
-    model, x = small(), draw(2, 3, 3)
-    windows, (k, v) = (torch.zeros(2, 2, 8),), (torch.zeros(2, 2, 4, 4),) * 2
-    good = (windows, (k, v))
-    assert model(x, (good, good))[0].shape == (2, 3, 5)
-    for bad, message in [
-        ((good, (windows * 2, (k, v))), r"state\[1\].* must be"),
-        (((windows, (k, v[:, :, 1:])), good), r"state\[0\]\[1\]\[1\] must have shape"),
-        ((good, (windows, (k[:, :, 1:], v[:, :, 1:]))), r"state.* must have (shape|as many steps)"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            model(x, bad)

@@ -62,16 +62,6 @@ def test_with_the_authors_scales_the_forms_differ_by_their_epsilon():
         published_scale(q, k, v, decays, form="chunks", chunk=7)
 
 
-@pytest.mark.parametrize("of", ["scale", "retention"])
-def test_an_unknown_form(of):
-    q, k, v = arrays()
-    with pytest.raises(ValueError, match=r"^form must be one of .*, got 'quadratic'"):
-        if of == "scale":
-            published_scale(q, k, v, log_decays(3, like=q), form="quadratic", chunk=3)
-        else:
-            retention(q, k, v, log_decays(3, like=q), form="quadratic")
-
-
 @forms
 def test_the_state_needs_no_positions(form):
     """It is seen from the next position: many pieces, each counted from 0, are the whole."""

@@ -87,14 +87,6 @@ def test_layers_equal_the_loops():
         assert furthest(channel(x)[0][row], channel_mixing(p, x[row]), channel.parameters()) < 1e-10
 
 
-def test_the_state_holds_the_last_input_and_the_sums():
-    model, x = drawn(0, RWKVTimeMixing, 4), draw(2, 7, 4)
-    _, (last, aa, bb, pp) = model(x)
-    assert torch.equal(last, x[:, -1]) and aa.shape == bb.shape == pp.shape == (2, 4) and (bb > 0).all()
-    _, last = drawn(0, RWKVChannelMixing, 4)(x)
-    assert torch.equal(last, x[:, -1])
-
-
 def test_first_decays_and_mixes():
     """Decays from e^-5 to e^3, in higher layers more of them slow; the present's share falls from layer to layer."""
     bottom, top = (drawn(0, RWKVTimeMixing, 9, layer=layer, layers=4) for layer in (0, 3))

@@ -104,14 +104,6 @@ def test_no_state_can_grow(discretisation):
     assert y.isfinite().all() and state.isfinite().all()
 
 
-def test_the_end_does_not_run_into_the_beginning():
-    """Without the zeros behind it, a convolution by FFT goes round in a circle."""
-    model, x = pair("zoh")[0], draw(1, 16, 3).double()
-    later = x.clone()
-    later[:, 8:] += 1
-    assert relative_error(model(later)[0][:, :8], model(x)[0][:, :8]) < 1e-12
-
-
 def test_rates():
     lin, inv = rates(8, "lin"), rates(8, "inv")
     assert lin.real.eq(-0.5).all() and inv.real.eq(-0.5).all()

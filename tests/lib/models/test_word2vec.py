@@ -207,14 +207,6 @@ def test_the_table_draws_the_noise():
     assert cumulative_table(tensor([1, 0, 3, 0])).diff().tolist()[::2] == [0, 0], "what never occurs is never drawn"
 
 
-def test_frequent_words_fall_out():
-    for rule in ("code", "paper"):
-        keep = keep_probability(COUNTS, 0.1, rule)
-        assert (keep.diff() >= 0).all() and keep[-2:].tolist() == [1, 1]
-        assert keep[0].item() == pytest.approx(math.sqrt(0.2) + (0.2 if rule == "code" else 0))
-    assert keep_probability(tensor([0, 5]), 0.5).tolist() == [1, 1]
-
-
 # ---- training
 
 

@@ -320,26 +320,9 @@ def test_the_first_weights():
     assert torch.equal(same, model.w) and not torch.equal(other, model.w)
 
 
-def test_gradients_reach_every_weight():
-    model = small(memory=3).train()
-    state = model(ids(B, T, seed=3))[1]
-    model((ids(B, T), *asked(segments=segments_of(3, 4)).values()), state)[0].sin().sum().backward()
-    for name, parameter in model.named_parameters():
-        assert parameter.grad.isfinite().all() and parameter.grad.any(), name
-
-
-def test_dropout_acts_in_training_alone():
-    model, x = small(dropout=0.3, attention_dropout=0.3), ids(B, T)
-    quiet = model(x)[0]
-    assert torch.equal(model(x)[0], quiet)
-    model.train()
+def test_dropout_acts_on_both_streams():
     with torch.random.fork_rng():
-        torch.manual_seed(1)
-        first, other = model(x)[0], model(x)[0]
-        torch.manual_seed(1)
-        assert torch.equal(model(x)[0], first) and not torch.equal(first, other)
-        model = small(dropout=1 - 1e-12).train()
-        h, g, _ = model.encode(x, **asked())
+        h, g, _ = small(dropout=1 - 1e-12).train().encode(ids(B, T), **asked())
     assert not h.any() and not g.any()
 
 
@@ -351,11 +334,6 @@ def test_on_a_device_nothing_is_mixed_and_nothing_waits(kind):
     if kind == "classes":
         model, x = drawn(0, XLNetClassifier, model, 3).float().eval(), (x, segments_of(3, 3, 1))
     assert_equal(run_far(model, x), run(model, x))
-
-
-def test_whole_numbers_of_any_type():
-    model, x = small(), ids(B, T)
-    assert torch.equal(model(x.int())[0], model(x)[0])
 
 
 # ---- refusals
@@ -371,13 +349,9 @@ def test_settings_that_change_are_checked_again():
 SEEN = torch.ones(B, T, T) > 0
 BAD = {
     r"x must be \(ids, seen, targets.*got 3 entries": lambda m: m((ids(B, T), SEEN, None)),
-    r"seen must be broadcastable to \(3, 7, 7\), got shape \(3, 6, 7\)": lambda m: m(
-        (ids(B, T), SEEN[:, 1:], EVERYWHERE)
-    ),
     "seen must be a bool tensor, True = may attend, got torch.int64": lambda m: m((ids(B, T), SEEN.long(), EVERYWHERE)),
     r"targets \+ 1 must hold ids from 0 to 8, got 9": lambda m: m((ids(B, T), SEEN, EVERYWHERE + 2)),
     r"targets \+ 1 must hold ids from 0 to 8, got -1": lambda m: m((ids(B, T), SEEN, EVERYWHERE - 2)),
-    r"targets must have shape \(3, N\), got \(2, 7\)": lambda m: m((ids(B, T), SEEN, EVERYWHERE[1:])),
     r"segments must have shape \(3, 7\), got \(3, 6\)": lambda m: m((ids(B, T), SEEN, EVERYWHERE, EVERYWHERE[:, 1:])),
     "state must be None, a text is read as a whole, got tuple": lambda m: XLNetClassifier(m, 2)((ids(B, T),) * 2, ()),
 }

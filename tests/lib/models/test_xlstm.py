@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from reference import xlstm_loops as loops
-from support.compare import draw, outcomes, random_parameters, worst
+from support.compare import draw, outcomes, worst
 from support.helpers import FIXTURES, drawn, relative_error
 
 from rtx_lib.kernels import slstm_loop
@@ -265,15 +265,6 @@ def test_the_first_weights():
     forget = [SLSTM(5, block=block, blocks=3).bias[0, 5:10].tolist() for block in range(3)]
     for power, bias in zip((0.3, 0.95, 1.6), forget, strict=True):
         assert bias == pytest.approx([5 - 12 * (j / 4) ** power for j in range(5)], abs=1e-5)
-
-
-@forms
-def test_the_mlstm_layer_in_every_form(form):
-    x, results = draw(2, 40, 6).double(), []
-    for own in ("recurrent", form):
-        model = random_parameters(drawn(0, MLSTM, 6, 2, form=own)).double()
-        results.append(outcomes(model(x)[0], model.parameters()))
-    assert worst(results[1], results[0]) < 1e-10
 
 
 # ---- refusals
