@@ -309,6 +309,13 @@ def mapped(state, function):
 # ---- shapes and types
 
 
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in FLOATS])
+def test_ids_of_any_type(name):
+    model, x = make(name), example(name)
+    short = tuple(part.int() for part in x) if isinstance(x, tuple) else x.int()
+    assert torch.equal(model(short)[0], model(x)[0])
+
+
 @names()
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_shapes_and_dtypes(name, dtype):

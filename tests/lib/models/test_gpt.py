@@ -154,11 +154,7 @@ def test_a_classifier_on_a_device_mixes_nothing_and_never_waits():
 # ---- refusals
 
 
-def test_a_classifier_refuses_gaps_empty_rows_and_states():
+def test_a_classifier_refuses_gaps_and_empty_rows():
     for row in ([1, 0, 2], [0, 0, 0]):
         with pytest.raises(ValueError, match=r"^x must hold words first and then padding .* row 0"):
             classifier()(tensor([row]))
-    with pytest.raises(ValueError, match=r"^state must be None.* got tuple"):
-        classifier()(TEXT, ())
-    with pytest.raises(ValueError, match=r"^real must have shape \(3, 6\), got \(3, 5\)"):
-        classifier()(TEXT, real=TEXT[:, 1:] != 0)

@@ -2,29 +2,12 @@
 
 import pytest
 import torch
-from reference.qrnn_loops import layer
 from support.compare import draw
 from support.helpers import drawn, relative_error
 
 from rtx_lib.models.qrnn import QRNN, QRNNLayer
 
 poolings = pytest.mark.parametrize("pooling", ["f", "fo", "ifo"])
-
-
-@poolings
-@pytest.mark.parametrize("window", [1, 2, 5])
-@pytest.mark.parametrize("backend", ["auto", "loop"])
-def test_equals_the_equations(pooling, window, backend):
-    """Against the loops that the authors' reference values pass, with their f, the share of the new, turned round."""
-    model = drawn(0, QRNNLayer, 3, 4, window=window, pooling=pooling, backend=backend).double()
-    x, c = draw(2, 7, 3).double(), draw(2, 4, seed=1).double()
-    weight, bias = model.conv.weight.clone(), model.conv.bias.clone()
-    if pooling != "ifo":
-        weight[4:8], bias[4:8] = -weight[4:8], -bias[4:8]
-    columns = weight.flip(2).transpose(1, 2).flatten(1)  # the present first
-    expected, last = layer(columns, bias, x.transpose(0, 1), c, [], pooling == "ifo")
-    h, (c, _) = model(x, (c, x.new_zeros(2, window - 1, 3)))
-    assert relative_error(h.transpose(0, 1), expected) < 1e-12 and relative_error(c, last) < 1e-12
 
 
 @poolings

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from support.compare import draw, furthest, random_parameters
 from support.helpers import FIXTURES, drawn, relative_error
 
@@ -56,13 +55,6 @@ def test_the_kernel_term_by_term(discretisation):
                     b = delta / (1 - delta * A / 2)
                 total += complex(*model.C[d, n].tolist()) * b * a**step
             assert float(K[d, step]) == pytest.approx(2 * total.real, rel=1e-10, abs=1e-12)
-
-
-def test_the_layer_around_it():
-    model, x = pair("zoh")[0], draw(2, 9, 3).double()
-    y, _ = model.state_space(x, torch.zeros(2, 3, 4, 2).double())
-    a, b = (F.gelu(y) @ model.output_linear.weight.T + model.output_linear.bias).chunk(2, -1)
-    assert relative_error(model(x)[0], a * torch.sigmoid(b)) < 1e-12
 
 
 def test_a_hold_of_two_short_steps_is_one_long_step():

@@ -7,16 +7,12 @@ import math
 
 import pytest
 import torch
-from reference.plain_loops import Parameters
-from reference.tcn_loops import levels
-from support.compare import draw, furthest, ids
+from support.compare import draw, ids
 from support.helpers import drawn, relative_error
 
 from rtx_lib.models.tcn import TCN, CausalConv
 
 pytestmark = pytest.mark.usefixtures("double")
-
-SHAPES = [(3, (5, 5), 3), (2, (4, 4, 6), 2), (1, (7,), 5), (4, (4, 4), 1), (6, (3, 6, 3, 3), 4)]
 
 
 def build(inputs=3, outputs=2, channels=(5, 5), kernel=3, **options):
@@ -29,16 +25,6 @@ def build(inputs=3, outputs=2, channels=(5, 5), kernel=3, **options):
 
 
 # ---- what it computes
-
-
-@pytest.mark.parametrize("inputs, channels, kernel", SHAPES)
-def test_it_is_a_loop(inputs, channels, kernel):
-    model, x = build(inputs, 2, channels, kernel), draw(2, 9, inputs).requires_grad_()
-    p = Parameters(model.named_parameters())
-    loop = p.linear("readout", levels(p, x.transpose(1, 2), channels, kernel)[-1].transpose(1, 2))
-    assert furthest(model(x)[0], loop, [x, *model.parameters()]) < 1e-12
-    assert (model.input_size, model.output_size, model.channels) == (inputs, 2, channels)
-    assert len(p) == len(list(model.parameters()))
 
 
 def test_ids_are_rows_of_a_table():

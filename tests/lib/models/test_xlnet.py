@@ -11,13 +11,12 @@ import torch.nn.functional as F
 from reference.official_xlnet import leaky
 from reference.plain_loops import Parameters
 from reference.xlnet_loops import DEFAULTS, batch, make_xlnet
-from support.compare import draw, furthest, ids, in_pieces, random_parameters, worst
+from support.compare import furthest, ids, in_pieces, random_parameters, worst
 from support.far_device import assert_equal, run, run_far
 from support.helpers import FIXTURES, drawn, relative_error
 
 from rtx_lib.diagnostics.attention import record_attention
 from rtx_lib.layers import causal_mask
-from rtx_lib.layers.positions import distance_scores
 from rtx_lib.models.transformer_xl import TransformerXL
 from rtx_lib.models.xlnet import PADDING, TwoWayXLNet, XLNet, XLNetClassifier
 from rtx_lib.tasks.orders import draw_orders, rank_of, seen_under
@@ -229,20 +228,6 @@ def test_both_streams_have_the_same_weights():
 
 
 # ---- distances, segments and padding
-
-
-@pytest.mark.parametrize("memory", [0, 3])
-def test_the_columns_of_distances_are_the_shift(memory):
-    """Where the queries stand one behind another; of each sequence its own distances too."""
-    shapes = ((B, 2, 5, 4), (2, 4), (8, 6))
-    q, v, w = (draw(*shape, seed=shape[0]).requires_grad_() for shape in shapes)
-    keys, r = 5 + memory, draw(5 + memory + 4, 6, seed=3)
-    columns = 4 - torch.arange(5)[:, None] + torch.arange(keys)
-    shifted = distance_scores(q, v, r, w)[..., :keys]
-    assert furthest(distance_scores(q, v, r, w, columns), shifted, [q, v, w]) < 1e-12
-    each = torch.stack([r, 2 * r, r.flip(0)])
-    one = torch.stack([distance_scores(q[b : b + 1], v, each[b], w, columns)[0] for b in range(B)])
-    assert furthest(distance_scores(q, v, each, w, columns), one, [q, v, w]) < 1e-12
 
 
 def test_padding_changes_nothing():
