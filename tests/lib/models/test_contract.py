@@ -432,6 +432,21 @@ def test_looking_changes_nothing(name):
     assert all(torch.allclose(a, b, rtol=1e-12, atol=1e-12) for a, b in zip(*map(tensors, (state, seen)), strict=True))
 
 
+@pytest.mark.parametrize("name", [n for n in MODELS if any(hasattr(m, "backend") for m in MODELS[n]().modules())])
+def test_the_written_loop_gives_the_same(name):
+    """As whatever runs where none is asked for; outputs, states and gradients, from a state too."""
+    model, x, outcomes = make(name), example(name), []
+    weights = list(model.parameters())
+    for _ in range(2):
+        y, state = model(x) if name in TWICE else in_pieces(model, x, [4, 5])
+        parts = [part.double() for part in tensors(state) if part.numel()]
+        outcomes.append([y, *parts, *torch.autograd.grad(y.sin().sum(), weights, materialize_grads=True)])
+        for module in model.modules():
+            if hasattr(module, "backend"):
+                module.backend = "loop"
+    assert all((a - b).abs().max() <= 1e-10 * b.abs().max().clamp(min=0.1) for a, b in zip(*outcomes, strict=True))
+
+
 @pytest.mark.parametrize("seen", [False, True])
 @names(*BOTH_WAYS, *STORIES, "s4d-convolution")  # an FFT's rounding depends on all that it reads
 def test_no_output_depends_on_a_later_input(name, seen):

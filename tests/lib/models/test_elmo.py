@@ -166,6 +166,12 @@ def test_nothing_learns_from_padding():
 # ---- the mix
 
 
+def test_the_mixs_norm_adds_its_eps_to_the_variance():
+    layer = draw(3, T, 2 * D)
+    expected = (layer - layer.mean()) / (layer.var(correction=0) + 0.1).sqrt()
+    assert relative_error(ScalarMix(1, norm=True, eps=0.1)([layer]), expected) < 1e-12
+
+
 def test_the_first_mix_is_the_mean_of_the_layers():
     layers = [draw(2, T, D, seed=s) for s in range(3)]
     assert relative_error(ScalarMix(3)(layers), sum(layers) / 3) < 1e-12

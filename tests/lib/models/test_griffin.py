@@ -13,15 +13,12 @@ from support.helpers import FIXTURES, drawn, relative_error
 from rtx_lib.models.griffin import RGLRU, _BoundedRoot, draw_a_param, rg_lru
 
 
-def model_and_names(heads=2, **how):
-    """With the parameters by the loop's names, and biases by heads as there."""
-    model = random_parameters(drawn(0, RGLRU, 6, heads, **how).double())
-    p = {name.replace(".weight", ".w").replace(".bias", ".b"): value for name, value in model.named_parameters()}
-    return model, {name: value.view(heads, -1) if name.endswith(".b") else value for name, value in p.items()}
+def made():
+    return random_parameters(drawn(0, RGLRU, 6, 2).double())
 
 
 def test_packed_documents_do_not_see_each_other():
-    model, _ = model_and_names()
+    model = made()
     x = draw(2, 9, 6).double()
     positions = torch.tensor([[0, 1, 2, 3, 0, 1, 2, 0, 1], [0, 0, 1, 2, 3, 4, 5, 6, 7]])
     packed, last = model(x, segment_pos=positions)
@@ -85,6 +82,6 @@ def test_slow_units_in_half_precision_still_forget():
 
 @pytest.mark.parametrize("bad", [torch.zeros(2, 8, dtype=torch.int64), torch.zeros(2, 9)])
 def test_wrong_positions(bad):
-    model, _ = model_and_names()
+    model = made()
     with pytest.raises(ValueError, match=r"^segment_pos must .* got "):
         model(draw(2, 9, 6).double(), segment_pos=bad)

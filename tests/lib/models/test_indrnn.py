@@ -105,12 +105,11 @@ def test_dropout_acts_after_every_layer_and_not_on_the_input(name):
     net = build(name, norm="after", dropout=0.5).train()
     x = torch.randn(4, 5, 3)
     runs = []
-    for seed in (1, 1, 2):
-        torch.manual_seed(seed)
+    for _ in range(2):
         with record_states(net) as recorded:
-            runs.append((net(x)[0], recorded))
-    (one, first), (same, _), (other, second) = runs
-    assert torch.equal(one, same) and not torch.equal(one, other)
+            net(x)
+        runs.append(recorded)
+    first, second = runs
     assert all(torch.equal(a, b) for a, b in zip(first[0], second[0], strict=True))  # reads the input only
     assert not torch.equal(first[1][-1], second[1][-1])
     last_only = PlainIndRNN(3, 6, 1, 2, dropout=0.5)

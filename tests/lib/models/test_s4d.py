@@ -8,7 +8,7 @@ import torch
 from support.compare import draw, furthest, random_parameters
 from support.helpers import FIXTURES, drawn, relative_error
 
-from rtx_lib.models.s4d import S4D, powers, rates
+from rtx_lib.models.s4d import S4D, rates
 
 both = pytest.mark.parametrize("discretisation", ["zoh", "bilinear"])
 
@@ -102,11 +102,6 @@ def test_rates():
     assert torch.allclose(lin.imag, math.pi * torch.arange(4))
     assert inv.imag.tolist() == pytest.approx([8 / math.pi * (8 / (2 * n + 1) - 1) for n in range(4)])
     assert (inv.imag.diff() < 0).all() and inv.imag[-1] > 0
-
-
-def test_powers():
-    log_a = rates(4, "lin")[None] / 10
-    assert torch.allclose(powers(log_a, 5)[0, 1], log_a[0, 1].exp() ** torch.arange(5))
 
 
 def test_first_weights():
