@@ -1,4 +1,7 @@
-"""RG-LRU: its loop, documents packed into one sequence, both ways to begin, and numbers at the edge."""
+"""RG-LRU: documents packed into one sequence, both ways to begin, and numbers at the edge.
+
+That it computes what the authors' code computes is tested in tests/reference/test_official.py.
+"""
 
 import copy
 import math

@@ -1,4 +1,7 @@
-"""The LRU: the loop without complex numbers, the ring that it starts from, and what gamma is for."""
+"""The LRU: eigenvalues inside the circle, the ring that they start from, and what gamma is for.
+
+That it computes what the listing computes is tested in tests/reference/test_official.py.
+"""
 
 import math
 

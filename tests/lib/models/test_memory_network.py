@@ -1,4 +1,4 @@
-"""The end-to-end memory network: the loop, time words, the memory's size, linear start and what it refuses.
+"""The end-to-end memory network: time words, the memory's size, linear start and what it refuses.
 
 That it computes what the authors' code computes is tested in tests/reference/test_official.py.
 """

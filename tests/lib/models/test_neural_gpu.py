@@ -1,4 +1,4 @@
-"""The Neural GPU: the loop, the hard gates, how fast a signal moves, and that padding is nothing.
+"""The Neural GPU: the hard gates, how fast a signal moves, and that padding is nothing.
 
 That it computes what the authors' code computes is tested in tests/reference/test_official.py.
 """

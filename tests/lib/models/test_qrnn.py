@@ -1,4 +1,4 @@
-"""The QRNN: its equations step by step, what its state must carry, and zoneout."""
+"""The QRNN: zoneout, and how it starts; its equations are tested in tests/reference/test_official.py."""
 
 import pytest
 import torch

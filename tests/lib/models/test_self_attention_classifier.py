@@ -1,4 +1,4 @@
-"""The self-attention network for sentiment: the loop, padding, positions, and what it attends to.
+"""The self-attention network for sentiment: padding, positions, and what it attends to.
 
 That it computes what the authors' code computes is tested in tests/reference/test_official.py.
 """

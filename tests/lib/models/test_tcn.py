@@ -1,4 +1,4 @@
-"""The temporal convolutional network: the loop, the reach, the state and how it starts.
+"""The temporal convolutional network: the reach, the state and how it starts.
 
 That it computes what the authors' code computes is tested in tests/reference/test_official.py.
 """

@@ -1,4 +1,4 @@
-"""Transformer-XL: the four terms, the model around them, its sizes and starts, what it refuses, and its memory."""
+"""Transformer-XL: the attention, the model around it, its sizes and starts, what it refuses, and its memory."""
 
 import pytest
 import torch
