@@ -20,7 +20,7 @@ from rtx_lib.layers.characters import CharacterCNN
 from rtx_lib.layers.positions import SCHEMES
 from rtx_lib.layers.selective import SelectiveRecurrence
 from rtx_lib.models.bert import BERT, BERTClassifier
-from rtx_lib.models.bytenet import ByteNet
+from rtx_lib.models.bytenet import ByteNet, receptive_field
 from rtx_lib.models.convs2s import ConvS2S
 from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
 from rtx_lib.models.deep_transition import LGRU, TGRU, DeepTransitionGRU
@@ -664,6 +664,7 @@ CONSTRUCTORS = [
     (TransformerXL, NET | XL | {"same_length": True}, {"memory": 0}),
     (partial(PositionedTransformerXL, positions="shaw"), NET | XL, {"heads": 3}),
     (ByteNet, TWO | DILATED, {"dilations": (), "unfold": 0.9, "width": 5}),
+    (receptive_field, {"kernel_size": 3, "dilations": (1, 2)}, {"dilations": (1, 0)}),
     (ConvS2S, TWO | GATED, {"encoder": (), "decoder": [(4,)], "attention": [False] * 3, "dropout": 1.0}),
     (ProjectedLSTM, CORE | {"projection": 2}, {"cell_clip": 0.0, "projection_clip": -1.0}),
     (BidirectionalLM, WORDS | {"width": 3}, {"cell_clip": 3.0, "projection_clip": 3.0}),
