@@ -69,3 +69,8 @@ def test_dropout_is_off_in_evaluation_and_follows_the_seed():
     first = model.train()(IDS)[0]
     torch.manual_seed(1)
     assert torch.equal(model(IDS)[0], first) and not torch.equal(model(IDS)[0], first)
+
+
+def test_padding_stands_behind():
+    with pytest.raises(ValueError, match=r"^x must hold words first and then padding .* got row 0: \[1, 0, 2\]"):
+        build()(torch.tensor([[1, 0, 2]]))
