@@ -55,7 +55,8 @@ def test_the_slstm_is_its_equations(forget, heads, size):
         assert worst(after, last) < 1e-12
         assert worst(outcomes(y, (a, weight)), outcomes(expected, (a, weight))) < 1e-10
         if state is not None:
-            slow, _ = slstm_loop(a, weight, tuple(part.unflatten(1, (heads, size)) for part in state), forget=forget)
+            slow, end = slstm_loop(a, weight, tuple(part.unflatten(1, (heads, size)) for part in state), forget=forget)
+            assert worst([part.flatten(1) for part in end], last) < 1e-12
             assert worst(outcomes(slow.flatten(2), (a, weight)), outcomes(expected, (a, weight))) < 1e-10
 
 
