@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import torch
-from reference.plain_loops import Parameters, blocks, sigmoid, softmax
+from reference.plain_loops import Parameters, blocks, sigmoid
 
 WAYS = ("forward", "backward")
 
@@ -48,22 +48,6 @@ def read(vectors, stacks, starts, skip=False):
 def zeros(layers, width, cells):
     """The first (h, c) of each direction's layers."""
     return [[(torch.zeros(width).double(), torch.zeros(cells).double())] * layers for _ in WAYS]
-
-
-# ---- the mix
-
-
-def mixed(layers, w, gamma):
-    shares = softmax(w)
-    return gamma * sum(shares[j] * layer for j, layer in enumerate(layers))
-
-
-def normed(layer, mask, eps):
-    """By one mean and one variance of all numbers of all words."""
-    numbers = torch.cat([layer[b, t] for b, t in mask.nonzero().tolist()])
-    mean = numbers.sum() / len(numbers)
-    variance = sum((number - mean) ** 2 for number in numbers) / len(numbers)
-    return (layer - mean) / (variance + eps).sqrt()
 
 
 # ---- words from characters

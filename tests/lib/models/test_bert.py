@@ -14,8 +14,6 @@ from torch import nn, tensor
 
 from rtx_lib.diagnostics.attention import record_attention
 from rtx_lib.models.bert import BERT, DIRECTIONS, BERTClassifier, visible
-from rtx_lib.tasks import GeneratedSentiment
-from rtx_lib.training import evaluate, fit
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -46,20 +44,11 @@ def classifier(output_size=3, **options):
 # ---- the authors' numbers, and those of plain loops
 
 
+ONE = {"heads": 1, "layers": 1, "inner": 1, "batch": 1}
 OTHER_SIZES = [
     {},
     {"width": 8, "heads": 4, "layers": 3, "batch": 2, "length": 6, "vocabulary": 23, "segments": 4, "choices": 2},
-    {
-        "width": 3,
-        "heads": 1,
-        "layers": 1,
-        "inner": 1,
-        "batch": 1,
-        "length": 5,
-        "positions": 5,
-        "classes": 2,
-        "choices": 5,
-    },
+    ONE | {"width": 3, "length": 5, "positions": 5, "classes": 2, "choices": 5},
     {"layers": 11, "width": 2, "heads": 1, "length": 4, "batch": 1, "choices": 1, "classes": 1, "vocabulary": 5},
 ]
 
@@ -166,7 +155,6 @@ def test_without_segments_all_is_the_first():
     model = build()
     assert torch.equal(model(IDS)[0], model((IDS, torch.zeros_like(IDS)))[0])
     assert relative_error(model(IDS)[0], model(PAIR)[0]) > 1e-3
-    assert torch.equal(model(IDS.int())[0], model(IDS)[0])
 
 
 # ---- heads
@@ -180,14 +168,6 @@ def test_a_head_takes_over_what_was_trained():
         model = BERTClassifier(bert, 2)
         assert model.encoder is bert.encoder and model.pooler is not None
         assert BERTClassifier(bert, 2, kind="span").pooler is None is BERTClassifier(bert, 2, kind="token").pooler
-
-
-def test_it_is_trained_by_the_loop():
-    how = {"steps": 3, "batch_size": 4, "eval_every": 3, "eval_batches": 1, "progress": False}
-    task = GeneratedSentiment()
-    model = BERTClassifier(BERT(task.vocabulary, **SIZES | {"length": 20}, dropout=0.1), 2, dropout=0.1).float()
-    fit(model, task, **how)
-    assert set(evaluate(model, task, split="valid", batches=1, batch_size=9)) == {"accuracy", "error", "loss"}
 
 
 # ---- the start
@@ -248,11 +228,8 @@ EMPTY[1] = 0
 REFUSED = {
     "x must end within the table of 7 positions, got 14": IDS.repeat(1, 2),
     "x must have a word in each row, got none in row 1": EMPTY,
-    r"x must be a tuple of 2 entries, \(ids, segments\), got 4": (IDS,) * 4,
     "segments must hold ids from 0 to 1, got 2": (IDS, SEGMENTS + 1),
-    r"segments must have shape \(3, 7\), got \(3, 6\)": (IDS, SEGMENTS[:, 1:]),
     "places must hold ids from 0 to 6, got 7": (*PAIR, SEGMENTS + 6),
-    r"places must have shape \(3, N\), got \(2, 7\)": (*PAIR, SEGMENTS[:2]),
 }
 
 
@@ -262,11 +239,7 @@ def test_what_is_no_text_is_refused(message):
         build()(REFUSED[message])
 
 
-def test_wrong_masks_and_heads_are_refused():
-    with pytest.raises(ValueError, match=r"^mask must be a bool tensor"):
-        build().encode(IDS, mask=IDS)
-    with pytest.raises(ValueError, match=r"^mask must be broadcastable to \(3, 2, 7, 7\)"):
-        build().encode(IDS, mask=IDS != 0)
+def test_heads_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match=r"^x must have shape \(B, 4, T\), got \(1, 3, 7\)"):
         classifier(4, kind="choice")(IDS[None])
     with pytest.raises(ValueError, match=r"^output_size must be 2 for a span, .* got 3"):
@@ -283,5 +256,3 @@ def test_a_mean_is_over_the_words_of_the_mask():
     assert torch.equal(model(padded)[0], model(padded, mask=tensor([True, True, False]))[0])
     with pytest.raises(ValueError, match="mask must show a word in each row, got none in row 1"):
         model(ids, mask=mask & tensor([True, False])[:, None, None, None])
-    with pytest.raises(ValueError, match=r"mask must be broadcastable to \(2, 1, 1, 3\)"):
-        model(ids, mask=mask.expand(2, 1, 3, 3))

@@ -90,18 +90,3 @@ def test_what_is_a_times_the_length_is_a_whole_number_in_single_precision_too():
     """1.2 x 5 is 6, and not a little more."""
     source = torch.tensor([[3, 1, 4, 1, 5, 0, 0, 0]])
     assert int(make(unfold=1.2).encode(source)[0].any(-1).sum()) == 6
-
-
-@pytest.mark.parametrize(
-    "dilations, told", [((1, 0), r"dilations .*got \(1, 0\)"), ((1.5,), r"dilations .*got \(1.5,\)")]
-)
-def test_bad_dilations(dilations, told):
-    for build in (lambda: receptive_field(3, dilations), lambda: ByteNet(9, 7, width=6, dilations=dilations)):
-        with pytest.raises(ValueError, match=told):
-            build()
-
-
-@pytest.mark.parametrize("source", [[[0, 0]], [[1, 0, 2]], [[0, 1]]])
-def test_padding_stands_behind(source):
-    with pytest.raises(ValueError, match="words first"):
-        make()((torch.tensor(source), ids(1, 2)))

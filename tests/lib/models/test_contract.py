@@ -20,7 +20,7 @@ from rtx_lib.layers.characters import CharacterCNN
 from rtx_lib.layers.positions import SCHEMES
 from rtx_lib.layers.selective import SelectiveRecurrence
 from rtx_lib.models.bert import BERT, BERTClassifier
-from rtx_lib.models.bytenet import ByteNet
+from rtx_lib.models.bytenet import ByteNet, receptive_field
 from rtx_lib.models.convs2s import ConvS2S
 from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
 from rtx_lib.models.deep_transition import LGRU, TGRU, DeepTransitionGRU
@@ -213,7 +213,7 @@ IDS = {
     "bert": partial(BERT, V, **SIZE, length=T, dropout=0.3),
     "bert-left": partial(BERT, V, **SIZE, length=T, direction="left-to-right", activation="gelu_tanh"),
     "plain-gpt": partial(PlainGPT, V, **SIZE, length=T),
-    "xlnet": partial(XLNet, V, **XL),
+    "xlnet": partial(XLNet, V, **XL, dropout=0.3, attention_dropout=0.3),
     "xl-ids": partial(TransformerXL, V, V, **XL, vocabulary=V),
     "xl-adaptive": partial(AdaptiveTransformerXL, V, **XL, cutoffs=(2, 4), divide=2),
 }
@@ -307,6 +307,13 @@ def mapped(state, function):
 
 
 # ---- shapes and types
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in FLOATS])
+def test_ids_of_any_type(name):
+    model, x = make(name), example(name)
+    short = tuple(part.int() for part in x) if isinstance(x, tuple) else x.int()
+    assert torch.equal(model(short)[0], model(x)[0])
 
 
 @names()
@@ -425,6 +432,21 @@ def test_looking_changes_nothing(name):
     assert all(torch.allclose(a, b, rtol=1e-12, atol=1e-12) for a, b in zip(*map(tensors, (state, seen)), strict=True))
 
 
+@pytest.mark.parametrize("name", [n for n in MODELS if any(hasattr(m, "backend") for m in MODELS[n]().modules())])
+def test_the_written_loop_gives_the_same(name):
+    """As whatever runs where none is asked for; outputs, states and gradients, from a state too."""
+    model, x, outcomes = make(name), example(name), []
+    weights = list(model.parameters())
+    for _ in range(2):
+        y, state = model(x) if name in TWICE else in_pieces(model, x, [4, 5])
+        parts = [part.double() for part in tensors(state) if part.numel()]
+        outcomes.append([y, *parts, *torch.autograd.grad(y.sin().sum(), weights, materialize_grads=True)])
+        for module in model.modules():
+            if hasattr(module, "backend"):
+                module.backend = "loop"
+    assert all((a - b).abs().max() <= 1e-10 * b.abs().max().clamp(min=0.1) for a, b in zip(*outcomes, strict=True))
+
+
 @pytest.mark.parametrize("seen", [False, True])
 @names(*BOTH_WAYS, *STORIES, "s4d-convolution")  # an FFT's rounding depends on all that it reads
 def test_no_output_depends_on_a_later_input(name, seen):
@@ -438,14 +460,8 @@ def test_no_output_depends_on_a_later_input(name, seen):
     assert torch.equal(model(changed(x, 0))[0][:, -1], before[:, -1]) == (name in [*POINTWISE, *NEAR])
 
 
-NEAR = [
-    "tcn-published",
-    "local-rnn",
-    "local-gru",
-    "local-lstm",
-    "bytenet-even",
-    "rwkv-channel",
-]  # their reach is shorter than T
+# Their reach is shorter than T.
+NEAR = ["tcn-published", "local-rnn", "local-gru", "local-lstm", "bytenet-even", "rwkv-channel"]
 
 
 @pytest.mark.parametrize("name", BOTH_WAYS)
@@ -617,11 +633,7 @@ CONSTRUCTORS = [
     (TGRU, {"hidden_size": 4}, {}),
     (DeepTransitionGRU, CORE | {"transitions": 1}, {}),
     (AttentionMixer, {"width": 8}, {"positions": "learned"}),
-    (
-        partial(MixerStack, mixer=lambda width: RNN(width, width)),
-        NET | MIXED,
-        {"width": 0, "layers": 0, "mlp": -1, "kernel_size": 0},
-    ),
+    (partial(MixerStack, mixer=AttentionMixer), NET | MIXED, {"width": 0, "layers": 0, "mlp": -1, "kernel_size": 0}),
     (PlainIndRNN, PLAIN, {"magnitude": 0.5, "keep": 1.1, "input_scale": 0.0}),
     (ResidualIndRNN, CORE | {"num_blocks": 2, "output_size": 1}, {"magnitude": 0.5, "dropout": 1.0}),
     (DenseIndRNN, DENSE, {"block_config": (1, 0), "dropout": 1.0}),
@@ -645,12 +657,14 @@ CONSTRUCTORS = [
     (Encoder, NET | SIZE, {"heads": 3, "norm": "middle", "activation": "sine", "dropout": 1.5}),
     (CausalTransformer, NET | SIZE, {"heads": 3, "layers": 0, "tied": True, "positions": "gps"}),
     (BERT, WORDS | SIZE, {"activation": "sine"}),
+    (partial(PlainGPT, V), {}, {"width": 10, "heads": 0, "layers": 0, "length": 0}),
     (GPTClassifier, {"gpt": GPT(V, **SIZE), "classes": 2}, {}),
     (BERTClassifier, {"bert": BERT(V, **SIZE), "output_size": 2}, {}),
     (XLNetClassifier, {"model": XLNet(V, **SIZE), "output_size": 2}, {}),
     (TransformerXL, NET | XL | {"same_length": True}, {"memory": 0}),
     (partial(PositionedTransformerXL, positions="shaw"), NET | XL, {"heads": 3}),
     (ByteNet, TWO | DILATED, {"dilations": (), "unfold": 0.9, "width": 5}),
+    (receptive_field, {"kernel_size": 3, "dilations": (1, 2)}, {"dilations": (1, 0)}),
     (ConvS2S, TWO | GATED, {"encoder": (), "decoder": [(4,)], "attention": [False] * 3, "dropout": 1.0}),
     (ProjectedLSTM, CORE | {"projection": 2}, {"cell_clip": 0.0, "projection_clip": -1.0}),
     (BidirectionalLM, WORDS | {"width": 3}, {"cell_clip": 3.0, "projection_clip": 3.0}),
@@ -694,19 +708,8 @@ def test_a_constructor_names_what_it_refuses(build, good, bad):
 
 # One model of each kind that reads and carries in a way of its own.
 USUAL = ["rnn", "lstm-both-ways", "gru-fused", "indrnn", "qrnn", "slstm-conv", "mamba", "delta-net", "rwkv-time"]
-USUAL += [
-    "retention",
-    "tcn",
-    "r-transformer",
-    "transformer-rotary",
-    "xl",
-    "readout-ids",
-    "gpt",
-    "elmo",
-    "bert",
-    "xlnet",
-]
-USUAL += ["seq2seq", "bytenet", "convs2s", "translator"]
+USUAL += ["retention", "tcn", "r-transformer", "transformer-rotary", "xl", "readout-ids", "gpt", "elmo", "bert"]
+USUAL += ["xlnet", "seq2seq", "bytenet", "convs2s", "translator"]
 WRONG_FLOATS = {
     "width": lambda x: x[..., 1:],
     "no step": lambda x: x[:, :0],

@@ -115,11 +115,3 @@ def test_weights_of_gates_keep_the_variance():
     conv = drawn(0, NormedLinear, 300, 600, gain=4.0)
     y = torch.nn.functional.glu(conv(draw(4, 50, 300, seed=1)), dim=-1)
     assert 0.9 < y.square().mean() < 1.6
-
-
-@pytest.mark.parametrize(
-    "layers, told", [([(4, 0)], r"encoder .*got \[\(4, 0\)\]"), ([(0, 3)], r"encoder .*got \[\(0, 3\)\]")]
-)
-def test_bad_layers(layers, told):
-    with pytest.raises(ValueError, match=told):
-        make(encoder=layers)

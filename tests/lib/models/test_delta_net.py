@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from reference.matrix_state_loops import averaged, heads
-from support.compare import draw, in_pieces, random_parameters
+from support.compare import draw, furthest, random_parameters
 from support.helpers import drawn, relative_error
 
 from rtx_lib.kernels import matrix_recurrence
@@ -30,7 +30,7 @@ def layer(form, width=6, heads=2, **more):
 
 def by_hand(model, x, options):
     """y (B, T, D) from the weights alone, one head and one step after the other."""
-    p, (batch, steps, width) = {name: value.detach() for name, value in model.named_parameters()}, x.shape
+    p, (batch, steps, width) = dict(model.named_parameters()), x.shape
     size = width // model.heads
     mixed = x @ p["qkv.weight"].T
     if (taps := options.get("kernel_size", 4)) is not None:
@@ -78,27 +78,8 @@ def by_hand(model, x, options):
 @forms
 @pytest.mark.parametrize("backend", ["loop", "chunks", "auto"])
 def test_equals_the_equations(form, backend):
-    model, x = layer(form, backend=backend), draw(2, 40, 6).double()
-    assert relative_error(model(x)[0], by_hand(model, x, FORMS[form])) < 1e-12
-
-
-@forms
-def test_every_backend_gives_the_same_gradients(form):
-    x, outcomes = draw(2, 90, 6).double(), []
-    for backend in ("loop", "chunks"):
-        model = layer(form, backend=backend)
-        y = model(x)[0]
-        outcomes.append([y, *torch.autograd.grad(y.sin().sum(), list(model.parameters()))])
-    assert max(map(relative_error, outcomes[1], outcomes[0])) < 1e-10
-
-
-@forms
-def test_the_state_is_the_memory_and_the_last_inputs(form):
-    model, x = layer(form), draw(3, 9, 6).double()
-    _, (s, past) = model(x)
-    taps = FORMS[form].get("kernel_size", 4) or 1
-    assert s.shape == (3, 2, 3, 3) and torch.equal(past, (x @ model.qkv.weight.T)[:, 10 - taps :])
-    assert relative_error(in_pieces(model, x, [1, 2, 6])[0], model(x)[0]) < 1e-12
+    model, x = layer(form, backend=backend), draw(2, 70, 6).double()
+    assert furthest(model(x)[0], by_hand(model, x, FORMS[form]), model.parameters()) < 1e-10
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -112,14 +93,8 @@ def test_linear_attention_is_an_average_with_weights(causal):
     assert relative_error(same, torch.full_like(v, 3.0)) < 1e-12, "the weights of a step add up to 1"
 
 
-@pytest.mark.parametrize("backend", ["loop", "chunks"])
-def test_linear_attention_goes_on_from_its_sums(backend):
+def test_linear_attention_to_all_goes_on_from_its_sums():
     q, k, v = (draw(2, 3, 60, 4, seed=seed).double() for seed in range(3))
-    whole, last = linear_attention(q, k, v, backend=backend)
-    first, state = linear_attention(q[:, :, :20], k[:, :, :20], v[:, :, :20], backend=backend)
-    rest, state = linear_attention(q[:, :, 20:], k[:, :, 20:], v[:, :, 20:], state, backend=backend)
-    assert relative_error(torch.cat([first, rest], 2), whole) < 1e-12
-    assert max(map(relative_error, state, last)) < 1e-12
     everything, _ = linear_attention(q, k, v, causal=False)
     begun = linear_attention(q[:, :, :20], k[:, :, :20], v[:, :, :20])[1]
     tail, _ = linear_attention(q[:, :, 20:], k[:, :, 20:], v[:, :, 20:], begun, causal=False)

@@ -10,7 +10,7 @@ from support.far_device import assert_equal, run, run_far
 from support.helpers import drawn, relative_error
 from torch import tensor
 
-from rtx_lib.models.gpt import GPT, GPTClassifier, fine_tuning_loss, language_loss
+from rtx_lib.models.gpt import GPT, GPTClassifier, fine_tuning_loss
 from rtx_lib.tasks import CopyMemory, GeneratedSentiment
 from rtx_lib.training import evaluate, fit
 
@@ -154,21 +154,7 @@ def test_a_classifier_on_a_device_mixes_nothing_and_never_waits():
 # ---- refusals
 
 
-def test_a_classifier_refuses_gaps_empty_rows_and_states():
+def test_a_classifier_refuses_gaps_and_empty_rows():
     for row in ([1, 0, 2], [0, 0, 0]):
         with pytest.raises(ValueError, match=r"^x must hold words first and then padding .* row 0"):
             classifier()(tensor([row]))
-    with pytest.raises(ValueError, match=r"^state must be None.* got tuple"):
-        classifier()(TEXT, ())
-    with pytest.raises(ValueError, match=r"^real must have shape \(3, 6\), got \(3, 5\)"):
-        classifier()(TEXT, real=TEXT[:, 1:] != 0)
-
-
-def test_losses_refuse():
-    logits = build()(TEXT)[0]
-    with pytest.raises(ValueError, match=r"^average must be one of .* got 'batch'"):
-        language_loss(logits, TEXT, average="batch")
-    with pytest.raises(ValueError, match=r"^positions of x must be at least 2"):
-        language_loss(logits[:, :1], TEXT[:, :1])
-    with pytest.raises(ValueError, match=r"^real must have shape \(3, 6\)"):
-        language_loss(logits, TEXT, TEXT[0] != 0)

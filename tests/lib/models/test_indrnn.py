@@ -105,12 +105,11 @@ def test_dropout_acts_after_every_layer_and_not_on_the_input(name):
     net = build(name, norm="after", dropout=0.5).train()
     x = torch.randn(4, 5, 3)
     runs = []
-    for seed in (1, 1, 2):
-        torch.manual_seed(seed)
+    for _ in range(2):
         with record_states(net) as recorded:
-            runs.append((net(x)[0], recorded))
-    (one, first), (same, _), (other, second) = runs
-    assert torch.equal(one, same) and not torch.equal(one, other)
+            net(x)
+        runs.append(recorded)
+    first, second = runs
     assert all(torch.equal(a, b) for a, b in zip(first[0], second[0], strict=True))  # reads the input only
     assert not torch.equal(first[1][-1], second[1][-1])
     last_only = PlainIndRNN(3, 6, 1, 2, dropout=0.5)
@@ -204,28 +203,6 @@ def test_initial_weights_of_the_deep_nets(name):
 
 
 # ---- bad input
-
-
-@pytest.mark.parametrize(
-    "act, message",
-    [
-        (lambda: recurrent_bound(-1), "length must be at least 1 or None, got -1"),
-        (lambda: recurrent_bound(3, math.nan), "magnitude must be at least 1 and finite"),
-        (lambda: initialise_recurrent_(torch.empty(2), 3, keep=1.1), r"keep must be above 0 and at most 1, got 1.1"),
-    ],
-)
-def test_bad_arguments(act, message):
-    with pytest.raises(ValueError, match=message):
-        act()
-
-
-@every_net
-def test_statistics_need_two_steps(name):
-    net, one = NETS[name](norm="after"), torch.zeros(1, 1, 3)
-    with pytest.raises(ValueError, match=r"Expected more than 1 value per channel when training"):
-        net(one)
-    net.eval()(one)
-    NETS[name](norm=None)(one)
 
 
 @every_net

@@ -1,14 +1,11 @@
-"""The Neural GPU: the loop, the hard gates, how fast a signal moves, and that padding is nothing.
+"""The Neural GPU: the hard gates, how fast a signal moves, and that padding is nothing.
 
 That it computes what the authors' code computes is tested in tests/reference/test_official.py.
 """
 
 import pytest
 import torch
-from reference.neural_gpu_loops import neural_gpu
-from reference.official_neural_gpu import official_parameters
-from reference.plain_loops import Parameters
-from support.compare import draw, furthest, ids, random_parameters
+from support.compare import draw, ids, random_parameters
 from support.helpers import drawn, relative_error
 
 from rtx_lib.models.neural_gpu import CGRU, NeuralGPU, cut
@@ -27,15 +24,6 @@ def ragged(batch=3, length=7, vocabulary=5):
 
 
 # ---- what it computes
-
-
-def test_it_is_a_loop():
-    """Outputs, images and gradients."""
-    sizes = {"width": 3, "channels": 2, "layers": 2}
-    model, x = build(**sizes), ragged(2, 4)
-    p, own = Parameters(official_parameters(model)), list(model.parameters())
-    y, last = neural_gpu(p, x, size=3, cutoff=1.2, vocabulary=5, outputs=2, **sizes)
-    assert furthest([model(x)[0], model.images(x)[-1]], [y, last], own) < 1e-12
 
 
 def test_the_gates_are_hard():

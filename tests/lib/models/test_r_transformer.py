@@ -133,18 +133,3 @@ def test_compiles_as_one_graph():
     torch.compiler.reset()
     kinds = {type(module) for module in small().modules()}
     assert LocalRNN in kinds and not any(issubclass(kind, (nn.RNN, nn.GRU, nn.LSTM)) for kind in kinds)
-
-
-def test_bad_forms_of_state():
-    """Of two layers; what all models refuse is in test_contract.py."""
-    model, x = small(), draw(2, 3, 3)
-    windows, (k, v) = (torch.zeros(2, 2, 8),), (torch.zeros(2, 2, 4, 4),) * 2
-    good = (windows, (k, v))
-    assert model(x, (good, good))[0].shape == (2, 3, 5)
-    for bad, message in [
-        ((good, (windows * 2, (k, v))), r"state\[1\].* must be"),
-        (((windows, (k, v[:, :, 1:])), good), r"state\[0\]\[1\]\[1\] must have shape"),
-        ((good, (windows, (k[:, :, 1:], v[:, :, 1:]))), r"state.* must have (shape|as many steps)"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            model(x, bad)

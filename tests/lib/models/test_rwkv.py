@@ -4,12 +4,12 @@ import math
 
 import pytest
 import torch
-from reference.rwkv_loops import channel_mixing, mean, sums, time_mixing
-from support.compare import draw, furthest, random_parameters, worst
+from reference.rwkv_loops import mean, sums
+from support.compare import draw, furthest, worst
 from support.helpers import drawn, relative_error
 
 from rtx_lib.kernels import linear
-from rtx_lib.models.rwkv import RWKVChannelMixing, RWKVTimeMixing, wkv
+from rtx_lib.models.rwkv import RWKVTimeMixing, wkv
 
 
 def given(length=40, size=3, scale=1.0):
@@ -73,26 +73,6 @@ def test_a_mean_stays_between_the_smallest_and_the_largest_value():
     constant = wkv(k, torch.full_like(v, 0.7), w, u)[0]
     assert torch.allclose(constant, torch.full_like(v, 0.7), rtol=1e-12)
     assert torch.allclose(y[:, 0], v[:, 0], rtol=1e-12), "the first step sees itself alone"
-
-
-def test_layers_equal_the_loops():
-    """And each row of a batch is its own sequence."""
-    time, channel = drawn(0, RWKVTimeMixing, 4), drawn(1, RWKVChannelMixing, 4, 7)
-    time, channel = (random_parameters(model.double()) for model in (time, channel))
-    p = {name.removesuffix(".weight"): value for name, value in time.named_parameters()}
-    p |= {f"ffn_{name.removesuffix('.weight')}": value for name, value in channel.named_parameters()}
-    x = draw(2, 12, 4).double()
-    for row in (0, 1):
-        assert furthest(time(x)[0][row], time_mixing(p, x[row])[0], time.parameters()) < 1e-10
-        assert furthest(channel(x)[0][row], channel_mixing(p, x[row]), channel.parameters()) < 1e-10
-
-
-def test_the_state_holds_the_last_input_and_the_sums():
-    model, x = drawn(0, RWKVTimeMixing, 4), draw(2, 7, 4)
-    _, (last, aa, bb, pp) = model(x)
-    assert torch.equal(last, x[:, -1]) and aa.shape == bb.shape == pp.shape == (2, 4) and (bb > 0).all()
-    _, last = drawn(0, RWKVChannelMixing, 4)(x)
-    assert torch.equal(last, x[:, -1])
 
 
 def test_first_decays_and_mixes():

@@ -5,11 +5,10 @@ import math
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from support.compare import draw, furthest, random_parameters
 from support.helpers import FIXTURES, drawn, relative_error
 
-from rtx_lib.models.s4d import S4D, powers, rates
+from rtx_lib.models.s4d import S4D, rates
 
 both = pytest.mark.parametrize("discretisation", ["zoh", "bilinear"])
 
@@ -58,13 +57,6 @@ def test_the_kernel_term_by_term(discretisation):
             assert float(K[d, step]) == pytest.approx(2 * total.real, rel=1e-10, abs=1e-12)
 
 
-def test_the_layer_around_it():
-    model, x = pair("zoh")[0], draw(2, 9, 3).double()
-    y, _ = model.state_space(x, torch.zeros(2, 3, 4, 2).double())
-    a, b = (F.gelu(y) @ model.output_linear.weight.T + model.output_linear.bias).chunk(2, -1)
-    assert relative_error(model(x)[0], a * torch.sigmoid(b)) < 1e-12
-
-
 def test_a_hold_of_two_short_steps_is_one_long_step():
     """The zero-order hold is exact for an input that does not change within the step; the bilinear rule is not."""
     apart = {}
@@ -104,25 +96,12 @@ def test_no_state_can_grow(discretisation):
     assert y.isfinite().all() and state.isfinite().all()
 
 
-def test_the_end_does_not_run_into_the_beginning():
-    """Without the zeros behind it, a convolution by FFT goes round in a circle."""
-    model, x = pair("zoh")[0], draw(1, 16, 3).double()
-    later = x.clone()
-    later[:, 8:] += 1
-    assert relative_error(model(later)[0][:, :8], model(x)[0][:, :8]) < 1e-12
-
-
 def test_rates():
     lin, inv = rates(8, "lin"), rates(8, "inv")
     assert lin.real.eq(-0.5).all() and inv.real.eq(-0.5).all()
     assert torch.allclose(lin.imag, math.pi * torch.arange(4))
     assert inv.imag.tolist() == pytest.approx([8 / math.pi * (8 / (2 * n + 1) - 1) for n in range(4)])
     assert (inv.imag.diff() < 0).all() and inv.imag[-1] > 0
-
-
-def test_powers():
-    log_a = rates(4, "lin")[None] / 10
-    assert torch.allclose(powers(log_a, 5)[0, 1], log_a[0, 1].exp() ** torch.arange(5))
 
 
 def test_first_weights():

@@ -1,12 +1,10 @@
-"""The self-attention network for sentiment: the loop, padding, positions, and what it attends to.
+"""The self-attention network for sentiment: padding, positions, and what it attends to.
 
 That it computes what the authors' code computes is tested in tests/reference/test_official.py.
 """
 
 import pytest
 import torch
-from reference.plain_loops import Parameters
-from reference.ssan_loops import sentence_logits
 from support.far_device import assert_equal, run, run_far
 from support.helpers import relative_error
 
@@ -28,37 +26,11 @@ def build(positions="none", heads=2, padding=0, dropout=0.0):
     return model.eval()
 
 
-def in_loops(model, ids):
-    """The same by the loops over queries and keys, each sentence to its last word."""
-    named = dict(model.named_parameters())
-    q, k, v = named["attention.in_proj_weight"].chunk(3)
-    given = dict(zip(("q/kernel", "k/kernel", "v/kernel"), (q.T, k.T, v.T), strict=True))
-    given |= dict(zip(("q/bias", "k/bias", "v/bias"), named["attention.in_proj_bias"].chunk(3), strict=True))
-    for theirs, ours in (("attention_out", "attention.out_proj"), ("sentence", "sentence"), ("logits", "readout")):
-        given[f"{theirs}/kernel"] = named[f"{ours}.weight"].T
-        given[f"{theirs}/bias"] = named.get(f"{ours}.bias")
-    shaw = "attention.positions.keys" in named
-    if shaw:
-        given |= {f"relative_{name}": named[f"attention.positions.{name}"] for name in ("keys", "values")}
-    p, rows = Parameters(given), []
-    for row in ids:
-        x = model.embedding(row)
-        x = x if model.positions is None else model.positions.embed(x[None])[0]
-        rows.append(sentence_logits(p, x, model.attention.heads, 2 * shaw, 3, range(int((row > 0).sum()))))
-    return torch.stack(rows)[:, None]
-
-
-@pytest.mark.parametrize("heads", [1, 4])
 @pytest.mark.parametrize("positions", POSITIONS)
-def test_equals_the_loops_in_outputs_and_gradients(positions, heads):
-    model = build(positions, heads)
-    y, state = model(IDS)
-    assert y.shape == (3, 1, 3) and state is None
-    assert relative_error(y, in_loops(model, IDS)) < 1e-12
-    weights = [*model.parameters()]
-    ours, loops = (torch.autograd.grad(out.sin().sum(), weights) for out in (y, in_loops(model, IDS)))
-    assert all(relative_error(a, b) < 1e-10 for a, b in zip(ours, loops, strict=True) if b.any())
-    assert all(gradient.any() for gradient in ours)
+def test_only_without_positions_the_order_of_words_is_nothing(positions):
+    model = build(positions)
+    turned = model(IDS[:1].flip(1))[0]
+    assert (relative_error(turned, model(IDS[:1])[0]) < 1e-12) == (positions == "none")
 
 
 @pytest.mark.parametrize("positions", POSITIONS)

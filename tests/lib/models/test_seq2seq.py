@@ -119,9 +119,3 @@ def test_initial_weights_follow_their_rule():
     for layer in linear:
         bound = layer.in_features**-0.5
         assert 0.9 * bound < layer.weight.detach().abs().max() <= bound
-
-
-@pytest.mark.parametrize("source", [[[1, 2], [0, 0]], [[1, 0, 2]], [[0, 2]]])
-def test_padding_stands_behind(source):
-    with pytest.raises(ValueError, match="source must hold words first"):
-        make(None)((torch.tensor(source), torch.tensor([[1, 2]]).expand(len(source), 2)))

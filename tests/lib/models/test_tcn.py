@@ -1,4 +1,4 @@
-"""The temporal convolutional network: the loop, the reach, the state and how it starts.
+"""The temporal convolutional network: the reach, the state and how it starts.
 
 That it computes what the authors' code computes is tested in tests/reference/test_official.py.
 """
@@ -7,16 +7,12 @@ import math
 
 import pytest
 import torch
-from reference.plain_loops import Parameters
-from reference.tcn_loops import levels
-from support.compare import draw, furthest, ids
+from support.compare import draw, ids
 from support.helpers import drawn, relative_error
 
 from rtx_lib.models.tcn import TCN, CausalConv
 
 pytestmark = pytest.mark.usefixtures("double")
-
-SHAPES = [(3, (5, 5), 3), (2, (4, 4, 6), 2), (1, (7,), 5), (4, (4, 4), 1), (6, (3, 6, 3, 3), 4)]
 
 
 def build(inputs=3, outputs=2, channels=(5, 5), kernel=3, **options):
@@ -31,16 +27,6 @@ def build(inputs=3, outputs=2, channels=(5, 5), kernel=3, **options):
 # ---- what it computes
 
 
-@pytest.mark.parametrize("inputs, channels, kernel", SHAPES)
-def test_it_is_a_loop(inputs, channels, kernel):
-    model, x = build(inputs, 2, channels, kernel), draw(2, 9, inputs).requires_grad_()
-    p = Parameters(model.named_parameters())
-    loop = p.linear("readout", levels(p, x.transpose(1, 2), channels, kernel)[-1].transpose(1, 2))
-    assert furthest(model(x)[0], loop, [x, *model.parameters()]) < 1e-12
-    assert (model.input_size, model.output_size, model.channels) == (inputs, 2, channels)
-    assert len(p) == len(list(model.parameters()))
-
-
 def test_ids_are_rows_of_a_table():
     model, x = build(6, 4, (5, 3), vocabulary=6, embedding_size=2), ids(2, 9)
     floats_in = build(2, 4, (5, 3))
@@ -52,8 +38,7 @@ def test_ids_are_rows_of_a_table():
 
 def test_tied():
     model = build(6, 6, (5, 3), vocabulary=6, tied=True)
-    assert model.readout.weight is model.embedding.weight
-    assert "readout.bias" in dict(model.named_parameters()) and "readout.weight" not in dict(model.named_parameters())
+    assert model.readout.weight is model.embedding.weight and "readout.bias" in dict(model.named_parameters())
     assert not TCN(6, 6, (3,), 2, vocabulary=6, tied=True).readout.bias.any()
 
 

@@ -11,13 +11,12 @@ import torch.nn.functional as F
 from reference.official_xlnet import leaky
 from reference.plain_loops import Parameters
 from reference.xlnet_loops import DEFAULTS, batch, make_xlnet
-from support.compare import draw, furthest, ids, in_pieces, random_parameters, worst
+from support.compare import furthest, ids, in_pieces, random_parameters, worst
 from support.far_device import assert_equal, run, run_far
 from support.helpers import FIXTURES, drawn, relative_error
 
 from rtx_lib.diagnostics.attention import record_attention
 from rtx_lib.layers import causal_mask
-from rtx_lib.layers.positions import distance_scores
 from rtx_lib.models.transformer_xl import TransformerXL
 from rtx_lib.models.xlnet import PADDING, TwoWayXLNet, XLNet, XLNetClassifier
 from rtx_lib.tasks.orders import draw_orders, rank_of, seen_under
@@ -231,20 +230,6 @@ def test_both_streams_have_the_same_weights():
 # ---- distances, segments and padding
 
 
-@pytest.mark.parametrize("memory", [0, 3])
-def test_the_columns_of_distances_are_the_shift(memory):
-    """Where the queries stand one behind another; of each sequence its own distances too."""
-    shapes = ((B, 2, 5, 4), (2, 4), (8, 6))
-    q, v, w = (draw(*shape, seed=shape[0]).requires_grad_() for shape in shapes)
-    keys, r = 5 + memory, draw(5 + memory + 4, 6, seed=3)
-    columns = 4 - torch.arange(5)[:, None] + torch.arange(keys)
-    shifted = distance_scores(q, v, r, w)[..., :keys]
-    assert furthest(distance_scores(q, v, r, w, columns), shifted, [q, v, w]) < 1e-12
-    each = torch.stack([r, 2 * r, r.flip(0)])
-    one = torch.stack([distance_scores(q[b : b + 1], v, each[b], w, columns)[0] for b in range(B)])
-    assert furthest(distance_scores(q, v, each, w, columns), one, [q, v, w]) < 1e-12
-
-
 def test_padding_changes_nothing():
     """In front of a text to be classified, of any id and however much; behind a text to be predicted, hidden."""
     model = small()
@@ -269,7 +254,7 @@ def test_padding_changes_nothing():
 
 @torch.no_grad()
 def test_pieces_equal_the_whole_when_the_memory_is_long_enough():
-    """In the order of reading, as with Transformer-XL; with less it reaches layers times memory back."""
+    """In the order of reading, as with Transformer-XL."""
     model, x = small(memory=12), ids(B, 12)
     y = model(x)[0]
     for memory in (1, 5, 12, 1000):
@@ -280,13 +265,6 @@ def test_pieces_equal_the_whole_when_the_memory_is_long_enough():
             assert (relative_error(joined, y) < 1e-12) == (memory >= 12 - cuts[-1])
     model.memory = 0
     assert model(x)[1] is None
-    model.memory = 3
-    last = in_pieces(model, x, [1] * 12)[0][:, -1]
-    for t in range(12):
-        changed = x.clone()
-        changed[:, t] = (changed[:, t] + 1) % V
-        moved = not torch.equal(in_pieces(model, changed, [1] * 12)[0][:, -1], last)
-        assert moved == (t >= 11 - 2 * 3)
 
 
 def test_all_see_the_memory_and_no_gradient_reaches_it():
@@ -320,26 +298,9 @@ def test_the_first_weights():
     assert torch.equal(same, model.w) and not torch.equal(other, model.w)
 
 
-def test_gradients_reach_every_weight():
-    model = small(memory=3).train()
-    state = model(ids(B, T, seed=3))[1]
-    model((ids(B, T), *asked(segments=segments_of(3, 4)).values()), state)[0].sin().sum().backward()
-    for name, parameter in model.named_parameters():
-        assert parameter.grad.isfinite().all() and parameter.grad.any(), name
-
-
-def test_dropout_acts_in_training_alone():
-    model, x = small(dropout=0.3, attention_dropout=0.3), ids(B, T)
-    quiet = model(x)[0]
-    assert torch.equal(model(x)[0], quiet)
-    model.train()
+def test_dropout_acts_on_both_streams():
     with torch.random.fork_rng():
-        torch.manual_seed(1)
-        first, other = model(x)[0], model(x)[0]
-        torch.manual_seed(1)
-        assert torch.equal(model(x)[0], first) and not torch.equal(first, other)
-        model = small(dropout=1 - 1e-12).train()
-        h, g, _ = model.encode(x, **asked())
+        h, g, _ = small(dropout=1 - 1e-12).train().encode(ids(B, T), **asked())
     assert not h.any() and not g.any()
 
 
@@ -351,11 +312,6 @@ def test_on_a_device_nothing_is_mixed_and_nothing_waits(kind):
     if kind == "classes":
         model, x = drawn(0, XLNetClassifier, model, 3).float().eval(), (x, segments_of(3, 3, 1))
     assert_equal(run_far(model, x), run(model, x))
-
-
-def test_whole_numbers_of_any_type():
-    model, x = small(), ids(B, T)
-    assert torch.equal(model(x.int())[0], model(x)[0])
 
 
 # ---- refusals
@@ -371,13 +327,9 @@ def test_settings_that_change_are_checked_again():
 SEEN = torch.ones(B, T, T) > 0
 BAD = {
     r"x must be \(ids, seen, targets.*got 3 entries": lambda m: m((ids(B, T), SEEN, None)),
-    r"seen must be broadcastable to \(3, 7, 7\), got shape \(3, 6, 7\)": lambda m: m(
-        (ids(B, T), SEEN[:, 1:], EVERYWHERE)
-    ),
     "seen must be a bool tensor, True = may attend, got torch.int64": lambda m: m((ids(B, T), SEEN.long(), EVERYWHERE)),
     r"targets \+ 1 must hold ids from 0 to 8, got 9": lambda m: m((ids(B, T), SEEN, EVERYWHERE + 2)),
     r"targets \+ 1 must hold ids from 0 to 8, got -1": lambda m: m((ids(B, T), SEEN, EVERYWHERE - 2)),
-    r"targets must have shape \(3, N\), got \(2, 7\)": lambda m: m((ids(B, T), SEEN, EVERYWHERE[1:])),
     r"segments must have shape \(3, 7\), got \(3, 6\)": lambda m: m((ids(B, T), SEEN, EVERYWHERE, EVERYWHERE[:, 1:])),
     "state must be None, a text is read as a whole, got tuple": lambda m: XLNetClassifier(m, 2)((ids(B, T),) * 2, ()),
 }
