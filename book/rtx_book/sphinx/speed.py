@@ -71,7 +71,6 @@ def table(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         else:
             shared.append(f"{head.lower()} {text(rows[0])}")
     for head, key, text in (
-        ("Lowest to highest", "spread", lambda ends: " to ".join(map(ratio_text, ends))),
         ("Forward alone", "forward_ratio", ratio_text),
         ("Memory", "memory_ratio", lambda value: f"{value:.2f}×"),
         ("Error", "max_error", error_text),
