@@ -1,8 +1,8 @@
 """One paper, one file.
 
-Every model runs under ``torch.compile``, ``torch.export``, ``torch.jit.trace`` and ``torch.func``, and its gradients can
-be differentiated again, unless its docstring says that one of these does not go. An exported model takes any batch. It
-takes any length too, unless a loop over steps, chunks or words was rolled out while it was recorded, as in recurrent
+Every model runs under ``torch.compile``, ``torch.export``, ``torch.jit.trace`` and ``torch.func``, and its gradients
+can be differentiated again, unless its docstring says that one of these does not go. An exported model takes any batch.
+It takes any length too, unless a loop over steps, chunks or words was rolled out while it was recorded, as in recurrent
 models.
 """
 
