@@ -36,7 +36,7 @@ help:
 	@echo 'make book             set up .venv, fetch data, run the notebooks, build the site, print where it is'
 	@echo 'make check            3 minutes: lint, types, contracts, parity, statements, the form of every notebook'
 	@echo 'make test             10 minutes: that, every notebook in smoke, the site and every page in a browser'
-	@echo 'make weekly           an hour: Firefox, dark and phone looks, a pretended GPU, Colab, long runs'
+	@echo 'make weekly           40 minutes: Firefox, dark and phone looks, a pretended GPU, Colab, long runs'
 	@echo '                      (K=word: only the tests that match)'
 	@echo 'make gpu              8 minutes on a machine with a GPU: its tests, every chapter, the speed of the kernels'
 	@echo '                      (GPU_PYTHON=python3 installs nothing; make gpu-merge takes the speeds over)'

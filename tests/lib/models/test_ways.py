@@ -132,13 +132,6 @@ def test_compiled_with_its_backward_pass(backend, name):
     agree(*(torch.autograd.grad(way(x)[0].sin().sum(), weights, materialize_grads=True) for way in ways), 1e-9)
 
 
-@pytest.mark.weekly
-@names()
-def test_exported(name):
-    model, x = make(name), example(name)
-    assert relative_error(torch.export.export(model, (x,)).module()(x)[0], model(x)[0]) < 1e-10
-
-
 def cut(x, batch, less=0):
     """The first sequences of x, or of both of a pair, and of the steps some less."""
     if isinstance(x, tuple):
