@@ -21,6 +21,7 @@ var Scorer = {
   partialTerm: 2,
 };
 
+/* global Search */
 // Sphinx 7 looks a word up as a property of an object, where "constructor" and "__proto__" find what every object has.
 // Its tables lose what they inherit, except what it asks of them.
 if (typeof Search !== "undefined") {
