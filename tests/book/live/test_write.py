@@ -2,6 +2,7 @@
 
 import math
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -228,3 +229,4 @@ def test_still_pictures_say_what_they_show():
     assert told["title"] == "6 characters cost 10 bits with memory 0, 5 fewer with memory 64."
     line = next(line for line in told["still"].axes[0].get_lines() if line.get_label() == "memory 64")
     assert list(line.get_ydata()) == [0, 1, 2, 3, 4, 5]
+    plt.close("all")

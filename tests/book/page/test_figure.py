@@ -63,10 +63,11 @@ def sine(period: float = 5.0, points: int = 100) -> Figure:
 
 
 def test_same_figure_same_bytes_apart_from_the_prefix() -> None:
+    open_before = plt.get_fignums()
     first, second = to_svg(sine(), "a sine"), to_svg(sine(), "a sine")
     assert first != second
     assert first.replace("f1-", "f2-") == second
-    assert not plt.get_fignums(), "a figure was left open"
+    assert plt.get_fignums() == open_before, "a figure was left open"
 
 
 def test_ids_are_unique_and_references_resolve_over_two_figures() -> None:
