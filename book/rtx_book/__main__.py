@@ -94,7 +94,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _list(options: argparse.Namespace) -> None:
     records, recipes = load(), BESIDE | RECIPES
-    for name, recipe in ({name: name for name in RECIPES} | chosen()).items():
+    won = {name: recipe for name, recipe in chosen().items() if recipe in recipes}
+    for name, recipe in ({name: name for name in RECIPES} | won).items():
         seeds = " ".join(str(record["seed"]) for record in records.get(recipe, [])) or "none"
         print(f"{name:24} {recipes[recipe].about} (records of seeds: {seeds})")
 

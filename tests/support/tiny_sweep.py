@@ -13,6 +13,7 @@ from pathlib import Path
 from rtx_book import __main__ as command_line
 from rtx_book.runs import runs, sweeps
 from rtx_book.runs.recipes import RECIPES, Recipe
+from rtx_book.runs.recipes.recipe import again
 
 BUDGET = {"steps": 6, "batch_size": 4, "task_arguments": {"length": 5}, "eval_every": 3}
 DROPPING = {"width": 4, "heads": 1, "layers": 1, "inner": 4, "positions": "none", "dropout": 0.2}
@@ -34,7 +35,7 @@ PLANS = {
     "tiny": sweeps.Sweep("a test", [RNN, TRANSFORMER], (0, 1)),
     "one": sweeps.Sweep("a test", [RNN], (0,)),
     "follow": sweeps.Sweep("one after the other", [RNN, TRANSFORMER, BROKEN], (0,), follow=after_the_first),
-    "mixed": sweeps.Sweep("runs that fail and diverge", [BROKEN, EXPLODING, RNN], (0,)),
+    "mixed": sweeps.Sweep("runs that fail and diverge", [BROKEN, EXPLODING, again(RNN, "default")], (0,)),
 }
 
 

@@ -28,7 +28,7 @@ from rtx_book.build.execute import BuildError
 from rtx_book.build.fingerprint import fingerprint
 from rtx_book.claims.findings import PLANNED, Bound
 from rtx_book.paths import in_order
-from rtx_book.runs import sweeps
+from rtx_book.runs import instructions, sweeps
 from rtx_book.runs.recipes import RECIPES
 from rtx_book.runs.runs import commit
 from rtx_lib.tasks.download import available
@@ -38,13 +38,6 @@ ROOT = Path(__file__).resolve().parents[3]
 FILE, RUNS = Path("book/results/study/replication.json"), Path("_build/study")
 TIMEOUT = 1800  # seconds that one cell may take
 DATA = ("mnist", "ptb", "music", "shakespeare", "sst2")  # what the chapters read where it is there
-INSTRUCTIONS = ("avx512", "avx2", "default")  # as ATEN_CPU_CAPABILITY names them; the last is what every CPU has
-# The same for the two libraries that multiply matrices for torch.
-MATRIX_LIBRARIES = {
-    "default": {"MKL_ENABLE_INSTRUCTIONS": "SSE4_2", "ONEDNN_MAX_CPU_ISA": "SSE41"},
-    "avx2": {"MKL_ENABLE_INSTRUCTIONS": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2"},
-    "avx512": {},
-}
 Findings = Sequence[Mapping[str, Any]]
 
 
@@ -62,7 +55,7 @@ class Setting:
     threads: int
 
 
-def settings(has: Sequence[str] = INSTRUCTIONS) -> list[Setting]:
+def settings(has: Sequence[str] = instructions.SETS) -> list[Setting]:
     """The planned settings of both parts, mixed so that any number of them from the start on is balanced.
 
     Runs with an instruction set that the processor does not have take the best of those that it has.
@@ -71,23 +64,16 @@ def settings(has: Sequence[str] = INSTRUCTIONS) -> list[Setting]:
     for part, start in (("first", 1), ("second", 101)):
         for place in range(PLANNED[part]):
             data = "embedded" if place % 3 == 1 else "true"
-            instructions = INSTRUCTIONS[(place + place // 3) % 3]
-            instructions = instructions if instructions in has else has[0]
-            found.append(Setting(part, start + place, data, instructions, threads=2 if place % 5 == 3 else 1))
+            planned = instructions.SETS[(place + place // 3) % 3]
+            restricted = planned if planned in has else has[0]
+            found.append(Setting(part, start + place, data, restricted, threads=2 if place % 5 == 3 else 1))
     return found
-
-
-def instruction_sets() -> list[str]:
-    """The instruction sets of `INSTRUCTIONS` that this processor has, the best first."""
-    best = torch.backends.cpu.get_cpu_capability().lower()
-    return [*INSTRUCTIONS[INSTRUCTIONS.index(best) :]] if best in INSTRUCTIONS else ["default"]
 
 
 def environment(setting: Setting, empty: str) -> dict[str, str]:
     """The variables that make a run this setting's."""
     variables = {
-        "ATEN_CPU_CAPABILITY": setting.instructions,
-        **MATRIX_LIBRARIES[setting.instructions],
+        **instructions.VARIABLES[setting.instructions],
         **dict.fromkeys(execute.THREADS, str(setting.threads)),
         "OMP_WAIT_POLICY": "PASSIVE",  # runs share the cores: a thread that waits must not spin
     }
@@ -137,7 +123,7 @@ def short(value: float, bound: Bound) -> float:
 def run(path: Path) -> None:
     """Make one run and write it to ``path``, which says which: ``ROOT/_build/study/CHAPTER-sSEED.json``."""
     root, (name, _, seed) = path.parents[2], path.stem.rpartition("-s")
-    setting = next(one for one in settings(instruction_sets()) if one.seed == int(seed))
+    setting = next(one for one in settings(instructions.available()) if one.seed == int(seed))
     key, code = key_of(root, name), commit(":/notebooks")
     with tempfile.TemporaryDirectory() as empty:
         parameters = {"profile": "book", "seed": setting.seed, "device": "cpu"}
@@ -272,7 +258,7 @@ def main() -> int:
     parser.add_argument("--run", type=Path, help=argparse.SUPPRESS)  # what Snakemake calls
     options = parser.parse_args()
     try:
-        names, todo = [path.stem for path in execute.notebooks_in_toc(ROOT)], settings(instruction_sets())
+        names, todo = [path.stem for path in execute.notebooks_in_toc(ROOT)], settings(instructions.available())
         if unknown := [name for name in options.only or () if name not in names]:
             raise BuildError(f"There is no chapter {unknown[0]!r}; the chapters are: {', '.join(names)}.")
         names, failed = options.only or names, 0

@@ -101,8 +101,8 @@ def choose(folder: Path) -> dict[str, str]:
         if won is not None:
             names[f"large-{task}-{lane}"] = plan.large(task, lane, won).name
     for task, lane in itertools.product(plan.AGAIN_TASKS, plan.LANES):
-        if recipe := tuning.repeated(task, lane, folder)[0]:
-            names[f"again-{task}-{lane}"] = recipe.name
+        for recipe in tuning.repeated(task, lane, folder)[0]:
+            names[f"again-{recipe.instructions}-race-{task}-{lane}"] = recipe.name
     if names:
         (folder / "chosen.json").write_text(json.dumps(names, indent=1) + "\n", encoding="utf-8")
     return names

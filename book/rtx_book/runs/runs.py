@@ -23,6 +23,7 @@ from rtx_book.paths import PACKAGE, runs_folder
 from rtx_book.records.records import Record, find, thin
 from rtx_book.runs import pretrained
 from rtx_book.runs.builders import TASKS, build, rule
+from rtx_book.runs.instructions import VARIABLES, available
 from rtx_book.runs.recipes import RECIPES, Recipe, recipe_of
 from rtx_book.runs.side_by_side import Side, fit_side_by_side
 from rtx_lib.diagnostics.context import loss_by_position
@@ -61,7 +62,8 @@ def run(
     ------
     ValueError
         For a device that torch cannot use, a recipe with an unknown model, task or schedule, or one at equal time in
-        several processes or mixed precision, or beside a reference that diverges.
+        several processes or mixed precision, or beside a reference that diverges; for other instructions of the
+        processor than the program was started with.
     """
     if recipe.equal_time and not processes.plain:
         got = f"{processes.count} processes, {processes.precision!r}"
@@ -69,6 +71,9 @@ def run(
     path, there = made(Path(out) if out else runs_folder(), recipe, seed)
     if processes.agree(there) and keep is None:
         return path
+    if recipe.instructions not in ("", had := available()[0]):
+        asked = " ".join(f"{name}={value}" for name, value in VARIABLES[recipe.instructions].items())
+        raise ValueError(f"instructions must be {had!r} here, got {recipe.instructions!r}: start the run with {asked}")
     configuration, code = asdict(recipe), commit()  # of the code that runs: the checkout may move on meanwhile
     model, task = build(recipe, seed)
     for settings in recipe.tested_with.values():

@@ -7,6 +7,7 @@ and begins again after a kill; options after ``--`` are Snakemake's.
 
 import fnmatch
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from typing import Any
 from rtx_book.records.seeds import summarise
 from rtx_book.runs import tuning
 from rtx_book.runs.recipes import Recipe, attention, between, orders, parallel, pretraining, race, recurrence, returns
+from rtx_book.runs.recipes.recipe import AGAIN_SEEDS
 from rtx_book.runs.runs import made
 from rtx_lib.training import check_device
 
@@ -61,11 +63,15 @@ SWEEPS: dict[str, Sweep] = {
     "fine-tuning": Sweep("pre-training: what begins from them", pretraining.COMPARED, (0, 1, 2, 3, 4)),
     "orders": Sweep("orders and units", _recorded(orders.RECIPES), (0, 1, 2, 3, 4)),
     "returns": Sweep("recurrence returns", _recorded(returns.RECIPES), (0, 1, 2, 3, 4)),
+    "returns-rates": Sweep(
+        "the rates of recurrence returns", returns.TRIALS, returns.TUNING_SEEDS, follow=tuning.next_returned
+    ),
+    "returns-again": Sweep("recurrence returns: fresh seeds, elsewhere", returns.REPEATED, AGAIN_SEEDS),
     "race-rates": Sweep("the rates that the lanes of the race tried", race.TRIALS, (0,), follow=tuning.next_trials),
     "race": Sweep("the race: trials, finals and what won", race.CANDIDATES, race.SEEDS, follow=tuning.next_runs),
     "race-lengths": Sweep("the race: shorter and longer sequences", race.LENGTHENED, follow=tuning.next_lengths),
     "race-sizes": Sweep("the race: four times the parameters", race.ENLARGED, race.SEEDS, follow=tuning.next_large),
-    "race-again": Sweep("the race: fresh seeds", race.REPEATED, race.FRESH_SEEDS, follow=tuning.next_again),
+    "race-again": Sweep("the race: fresh seeds, elsewhere", race.REPEATED, AGAIN_SEEDS, follow=tuning.next_again),
 }
 """What the book measured, by name."""
 
@@ -112,8 +118,8 @@ def table(plan: Sweep, folder: Path) -> str:
 
 def _finish(name: str) -> tuple[str, float] | None:
     """Metric and value of a finish line, for recipes of the race."""
-    kind, _, rest = name.partition("-")
-    return race.FINISH.get(rest.partition("-")[0]) if kind in ("race", "trial", "large", "again") else None
+    kind, task, *_ = re.sub(r"^again-\w+-", "", name).split("-")
+    return race.FINISH.get(task) if kind in ("race", "trial", "large") else None
 
 
 def sweep(name: str, folder: Path, device: str, threads: int, engine: Sequence[str] = ()) -> int:

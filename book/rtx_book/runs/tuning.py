@@ -12,9 +12,9 @@ from typing import Any
 
 from rtx_book.paths import runs_folder
 from rtx_book.records.records import Record
-from rtx_book.records.seeds import summarise
-from rtx_book.runs.recipes import Recipe
+from rtx_book.runs.recipes import Recipe, returns
 from rtx_book.runs.recipes import race as plan
+from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, AGAIN_SETS, again
 from rtx_book.runs.runs import made
 
 GRID = sorted((*plan.RATES, *plan.BEYOND))
@@ -136,18 +136,27 @@ def large_tuned(task: str, lane: str, folder: Path | None = None) -> tuple[float
     return None, missing
 
 
-def repeated(task: str, lane: str, folder: Path | None = None) -> tuple[Recipe | None, Runs]:
-    """What a lane runs again, None where its five seeds are not there or most stay below the line; missing runs."""
-    won, rest = tuned(task, lane, folder)
-    if won is None or rest:
-        return None, []
-    five = [
-        record for seed in plan.SEEDS if (record := made(folder or runs_folder(), plan.race(task, lane, won), seed)[1])
-    ]
-    if summarise(five, *plan.FINISH[task])["solved"] <= len(five) / 2:
-        return None, []
-    recipe = plan.again(task, lane, won)
-    return recipe, _missing([recipe], plan.FRESH_SEEDS, folder)
+def repeated(task: str, lane: str, folder: Path | None = None) -> tuple[list[Recipe], Runs]:
+    """What a lane runs again, nothing while its rate is not decided, and the runs of it that are missing."""
+    won, _ = tuned(task, lane, folder)
+    recipes = [] if won is None else [again(plan.race(task, lane, won), own) for own in AGAIN_SETS]
+    return recipes, _missing(recipes, AGAIN_SEEDS, folder)
+
+
+def returned(recipe: Recipe, folder: Path | None = None) -> tuple[float | None, Runs]:
+    """The rate of a mixer: of the least median loss; None while runs are missing that decide it, and these."""
+    tried: dict[float, float] = {}
+    rates: list[float] = [*returns.RATES]
+    while rates:
+        trials = {lr: returns.trial(recipe, lr) for lr in rates}
+        if missing := _missing(trials.values(), returns.TUNING_SEEDS, folder):
+            return None, missing
+        for lr, own in trials.items():
+            runs = (made(folder or runs_folder(), own, seed)[1] or {} for seed in returns.TUNING_SEEDS)
+            tried[lr] = statistics.median(loss(run, own) for run in runs)
+        further = beyond(ranked(tried)[0], tried)
+        rates = [] if further is None else [further]
+    return ranked(tried)[0], []
 
 
 def _lengthened(task: str, lane: str, folder: Path | None) -> tuple[None, Runs]:
@@ -191,6 +200,11 @@ def next_large(folder: Path | None = None) -> Runs:
     return _in_order(large_tuned, itertools.product(plan.LARGE_TASKS, plan.LARGE), folder)
 
 
+def next_returned(folder: Path | None = None) -> Runs:
+    """Trials of the chapter on what returned, seed by seed."""
+    return sorted((run for recipe in returns.TUNED for run in returned(recipe, folder)[1]), key=lambda run: run[1])
+
+
 def next_again(folder: Path | None = None) -> Runs:
-    """Runs with fresh seeds of the lanes of ``AGAIN_TASKS`` that cross the line with most of their five."""
+    """Runs of the lanes of ``AGAIN_TASKS`` with fresh seeds, on two sets of instructions."""
     return _in_order(repeated, itertools.product(plan.AGAIN_TASKS, plan.LANES), folder)

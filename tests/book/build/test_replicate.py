@@ -12,6 +12,7 @@ from support.helpers import ROOT, code_cell
 
 from rtx_book.build import execute, fingerprint, replicate
 from rtx_book.claims.findings import ALMOST_ALWAYS, Bound, Finding, rate_of, values_of
+from rtx_book.runs import instructions
 
 CODE = (
     'from rtx_book.claims import Evidence\nimport os\nevidence = Evidence("one", profile, seed, device)',
@@ -66,7 +67,7 @@ def setting(seed, **changes):
 def test_a_study_is_made_with_its_settings_and_goes_on_after_a_failure(study, capfd):
     """As planned, seed 2 has an empty folder of data, 3 the plainest instructions, 4 two threads."""
     study.chapter(*CODE, "assert seed != 1, 'a proof that fails'")
-    todo = [one for one in replicate.settings(replicate.instruction_sets()) if one.seed in (1, 2, 3, 4)]
+    todo = [one for one in replicate.settings(instructions.available()) if one.seed in (1, 2, 3, 4)]
     assert replicate.make(study.root, ["one"], todo, jobs=2) == 1
     replicate.pack(study.root, ["one"])
     assert study.values() == {2: 2.0, 3: 3.0, 4: 4.0} and "a proof that fails" in "".join(capfd.readouterr())
@@ -149,7 +150,7 @@ def test_settings_are_balanced_and_no_seed_occurs_twice():
     assert len({one.seed for one in settings}) == len(settings) == 26
     first = [one for one in settings if one.part == "first"]
     assert len(first) == 20 and sum(one.data == "embedded" for one in first) >= 6
-    assert {one.instructions for one in first} == set(replicate.INSTRUCTIONS)
+    assert {one.instructions for one in first} == set(instructions.SETS)
     assert {one.threads for one in first} == {1, 2}
     older = replicate.settings(["avx2", "default"])
     assert [one.seed for one in older] == [one.seed for one in settings], "no seed is left out on an older processor"

@@ -53,10 +53,8 @@ def test_a_larger_model_has_its_name_when_its_rate_is_decided(results, monkeypat
 
 
 def test_who_runs_again_has_its_name_there(results, monkeypatch):
-    again = plan.again("recall", "gru", 0.01)
-    found = {("recall", "gru"): (again, [])}
-    monkeypatch.setattr(tuning, "repeated", lambda task, lane, folder: found.get((task, lane), (None, [])))
-    assert raced.choose(results)["again-recall-gru"] == again.name
+    monkeypatch.setattr(tuning, "tuned", lambda task, lane, folder: (0.01 if lane == "gru" else None, []))
+    assert raced.choose(results)["again-avx2-race-recall-gru"] == "again-avx2-race-recall-gru-0.01"
 
 
 def test_the_race_is_made_of_what_has_won(results):

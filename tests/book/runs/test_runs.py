@@ -18,6 +18,7 @@ from rtx_book.records.records import SCHEMA, find
 from rtx_book.runs import run
 from rtx_book.runs import runs as experiments
 from rtx_book.runs.builders import optimizer
+from rtx_book.runs.instructions import SETS, available
 from rtx_book.runs.recipes import RECIPES, Recipe
 from rtx_lib.models.indrnn import PlainIndRNN
 from rtx_lib.training import History, TrainingDiverged
@@ -55,6 +56,12 @@ def test_run_writes_one_record_and_does_not_run_twice(tmp_path, quick, monkeypat
     assert run(TINY, 3, out=tmp_path) == path and path.stat().st_mtime_ns == before
     with pytest.raises(TypeError):  # another configuration is trained again
         run(replace(TINY, steps=7), 3, out=tmp_path)
+
+
+def test_other_instructions_than_the_recipe_s_are_refused(tmp_path, quick):
+    with pytest.raises(ValueError, match=r"instructions must be .* start the run with ATEN_CPU_CAPABILITY=\w+"):
+        run(replace(TINY, instructions=next(name for name in SETS if name != available()[0])), out=tmp_path)
+    run(replace(TINY, instructions=available()[0]), out=tmp_path)
 
 
 def test_a_killed_run_resumes(tmp_path, quick, monkeypatch):

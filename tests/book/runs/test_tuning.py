@@ -8,6 +8,8 @@ from support.made_records import whole, write
 
 from rtx_book.runs import tuning
 from rtx_book.runs.recipes import race as plan
+from rtx_book.runs.recipes import returns
+from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, AGAIN_SETS, again
 from rtx_book.runs.tuning import GRID, beyond, next_runs, next_trials, ranked, tuned
 
 CELL = ("copy", "gru")
@@ -129,19 +131,36 @@ def test_the_rates_that_are_decided(tmp_path):
     assert tuning.chosen(tmp_path)["copy"] == {"gru": 0.001}
 
 
-def test_fresh_seeds_are_for_those_that_cross_the_line_with_most_of_their_five(tmp_path, monkeypatch):
-    rates = {"gru": 0.01, "lstm": 0.03, "rnn": 0.1}
-    monkeypatch.setattr(tuning, "tuned", lambda task, lane, folder: (rates.get(lane), [("more", 4)] * (lane == "rnn")))
-    for lane, solved in (("gru", 3), ("lstm", 2), ("rnn", 5)):
-        for seed in plan.SEEDS:
-            metrics = {"last quarter": 1.0 if seed < solved else 0.5}
-            recipe = plan.race("parity", lane, rates[lane])
-            write(tmp_path, whole(recipe.name, seed, configuration=asdict(recipe), metrics=metrics))
-    name = "again-parity-gru-0.01"
-    assert asked(tuning.next_again(tmp_path)) == [(name, seed) for seed in plan.FRESH_SEEDS]
-    assert not set(plan.FRESH_SEEDS) & set(plan.SEEDS) and plan.again("parity", "gru", 0.01).lr == 0.01
-    put(tmp_path, plan.again("parity", "gru", 0.01), 1, seed=5)
-    assert asked(tuning.next_again(tmp_path)) == [(name, seed) for seed in plan.FRESH_SEEDS[1:]]
+def test_whoever_has_a_rate_runs_again_with_fresh_seeds_on_both_sets_of_instructions(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        tuning, "tuned", lambda task, lane, folder: (0.01 if (task, lane) == ("parity", "gru") else None, [])
+    )
+    names = [f"again-{own}-race-parity-gru-0.01" for own in AGAIN_SETS]
+    assert asked(tuning.next_again(tmp_path)) == [(name, seed) for seed in AGAIN_SEEDS for name in names]
+    assert len(AGAIN_SEEDS) >= 20 and not set(AGAIN_SEEDS) & {*plan.SEEDS, *returns.TUNING_SEEDS}
+    put(tmp_path, again(plan.race("parity", "gru", 0.01), AGAIN_SETS[0]), 1, seed=5)
+    assert asked(tuning.next_again(tmp_path))[0] == (names[1], 5)
+
+
+def test_a_mixer_has_the_rate_of_the_least_median_on_validation_and_looks_beyond_the_last_one(tmp_path):
+    recipe = returns.TUNED[0]
+
+    def tries(lr, *values):
+        for seed, value in zip(returns.TUNING_SEEDS, values, strict=True):
+            put(tmp_path, returns.trial(recipe, lr), value, seed)
+
+    won, runs = tuning.returned(recipe, tmp_path)
+    assert won is None and len(runs) == len(returns.RATES) * len(returns.TUNING_SEEDS)
+    for lr, values in zip(returns.RATES, [(5, 5, 5), (0.1, 3, 3), (2, 2, None)], strict=True):
+        tries(lr, *values)
+    won, runs = tuning.returned(recipe, tmp_path)
+    assert (
+        won is None
+        and {own.lr for own, _ in runs} == {0.1}
+        and runs == [run for run in tuning.next_returned(tmp_path) if run[0].name.startswith(f"rate-{recipe.name}-0")]
+    )
+    tries(0.1, 9, 1, 9)
+    assert tuning.returned(recipe, tmp_path) == (0.03, [])
 
 
 def test_lengths_and_sizes_follow_from_the_rate_that_is_decided(tmp_path, monkeypatch):

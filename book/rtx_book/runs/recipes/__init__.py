@@ -12,5 +12,7 @@ RECIPES: dict[str, Recipe] = {
     for recipe in part.RECIPES
 }
 
-BESIDE: dict[str, Recipe] = {recipe.name: recipe for recipe in (*between.TRIALS, *race.RECIPES)}
+BESIDE: dict[str, Recipe] = {
+    recipe.name: recipe for recipe in (*between.TRIALS, *race.RECIPES, *returns.TRIALS, *returns.REPEATED)
+}
 """Runs by which rates are chosen, and all that may follow from them; most are never made."""

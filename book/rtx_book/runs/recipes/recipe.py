@@ -1,6 +1,6 @@
 """What a recipe is: a model, a task and a budget, named so that a record can hold them."""
 
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any
 
 SEED = "of the run"
@@ -32,6 +32,7 @@ class Recipe:
     ``probed`` names tasks, with their arguments, whose labels are read off each layer of the trained model by
     :func:`rtx_lib.diagnostics.probe.class_probe`.
     ``curve_points`` is how many points of each curve the record keeps at most.
+    ``instructions`` names the one set of :data:`rtx_book.runs.instructions.SETS` that the run may use; "": any.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Recipe:
     tested_with: dict[str, dict[str, Any]] = field(default_factory=dict)
     curve_points: int = 200
     probed: dict[str, dict[str, Any]] = field(default_factory=dict)
+    instructions: str = ""
 
     def __repr__(self) -> str:
         """What is set and differs from its default, so that a setting added later leaves older recipes as they were."""
@@ -79,6 +81,23 @@ class Recipe:
 
 COSINE: dict[str, Any] = {"clip": 1.0, "schedule": "cosine"}
 """How most recipes are trained."""
+
+
+AGAIN_SETS = ("avx2", "default")
+"""The instructions with which runs are made again: two sets that every x86 processor of the last ten years has."""
+
+AGAIN_SEEDS = tuple(range(5, 25))
+"""Seeds that no rate was chosen by."""
+
+
+def again(recipe: Recipe, instructions: str) -> Recipe:
+    """The same training with seeds that chose nothing, on one set of the processor's instructions.
+
+    Its name begins with "again-" and the set. Of the way to its end the record keeps nothing.
+    """
+    short: dict[str, Any] = {"eval_every": recipe.steps, "curve_points": 1}
+    about = f"{recipe.about}, again with instructions {instructions}"
+    return replace(recipe, name=f"again-{instructions}-{recipe.name}", about=about, instructions=instructions, **short)
 
 
 def recipe_of(record: dict[str, Any]) -> Recipe:

@@ -1,8 +1,9 @@
 """Recipes of the chapter on linear recurrences and matrix states: parity, words of S3, recall, selective copying."""
 
+from dataclasses import replace
 from typing import Any
 
-from .recipe import COSINE, Recipe
+from .recipe import AGAIN_SETS, COSINE, Recipe, again
 
 # One stack for all, in which only the mixer differs: pre-norm, with MLPs twice as wide as the stack. Those with matrix
 # states have one head, and their width inside is such that a layer's state has 1,024 numbers, as Mamba's.
@@ -123,3 +124,23 @@ RECIPES: list[Recipe] = [
     *(_state(mixer, heads) for mixer in ("linear-attention", "delta-net") for heads in _HEADS),
     *(_mixer("selective", mixer, lr, _SELECTIVE, "selective copying") for mixer, lr in _SELECTIVE_RATES.items()),
 ]
+
+# --- how a mixer comes to its rate
+
+RATES = (3e-3, 1e-2, 3e-2)
+"""The rates that each mixer tries first; whoever is best with the last one on a side tries the next one, too."""
+
+TUNING_SEEDS = (100, 101, 102)
+"""The seeds that try rates; what the chapter shows has others."""
+
+
+def trial(recipe: Recipe, lr: float) -> Recipe:
+    """The whole training at one rate, which is judged on the validation split at its end."""
+    short: dict[str, Any] = {"elsewhere": {}, "eval_every": recipe.steps, "eval_batches": 4, "curve_points": 1}
+    return replace(recipe, name=f"rate-{recipe.name}-{lr:g}", about=f"{recipe.about}, rate {lr:g}", lr=lr, **short)
+
+
+TUNED = [recipe for recipe in RECIPES if not recipe.name.startswith("state-")]
+TRIALS = [trial(recipe, lr) for recipe in TUNED for lr in (1e-4, 3e-4, 1e-3, *RATES, 1e-1, 3e-1)]
+REPEATED = [again(recipe, own) for recipe in TUNED if recipe.task != "selective-copying" for own in AGAIN_SETS]
+"""Parity, words of S3 and recall, which a run solves or does not, with fresh seeds."""
