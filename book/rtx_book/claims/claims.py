@@ -19,6 +19,8 @@ budget too small     the entry names in ``short`` what our runs lack, whatever t
 claimed by nobody    no source makes the claim (``nobody: true``): a question of our own, shown apart
 ===================  =============================================================================================
 
+An entry with ``unpublished: true`` is from a text that nobody can look up: it stands on the page of slips alone.
+
 An entry with ``scale: paper`` is judged in the claim's own setting; all others "at our scale", as ``differs`` says.
 """
 
@@ -70,6 +72,7 @@ class Claim:
     open: str = ""
     short: str = ""
     nobody: bool = False
+    unpublished: bool = False
 
 
 @dataclass(frozen=True)
@@ -261,14 +264,14 @@ def told_finding(claim: Claim, study: Mapping[str, Any]) -> str:
 
 @functools.cache
 def papers() -> dict[str, str]:
-    """ "Author and Author (year)" by key, out of the book's bibliography; the author alone where there is no year."""
+    """ "Author and Author (year)" by key, out of the book's bibliography."""
     found = {}
     text = book_file("references.bib").read_text(encoding="utf-8")
     for key, entry in re.findall(r"^@\w+\{([^,]+),(.*?)^\}", text, flags=re.M | re.S):
         fields = dict(re.findall(r"(\w+) += \{(.*?)\},?$", entry, flags=re.M | re.S))
         last = [name.partition(",")[0] for name in " ".join(fields["author"].split()).split(" and ")]
         authors = f"{last[0]} et al." if len(last) > 2 else " and ".join(last)
-        found[key] = f"{authors} ({fields['year']})" if fields["year"].isdigit() else authors
+        found[key] = f"{authors} ({fields['year']})"
     return found
 
 

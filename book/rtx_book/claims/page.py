@@ -150,7 +150,7 @@ class Audit:
     """
 
     def __init__(self, chapter: str, ledger: str = "") -> None:
-        own = [claim for claim in all_claims() if claim.chapter == chapter]
+        own = [claim for claim in all_claims() if claim.chapter == chapter and not claim.unpublished]
         if not own:
             raise ValueError(f"chapter must have claims in claims.yml, got {chapter!r}")
         records, study = load(), load_study()

@@ -77,9 +77,12 @@ def title_of(chapter: str, root: Path) -> str:
 # ------------------------------------------------------------------------------------------------ the page
 
 
-def context(root: Path) -> dict[str, Any]:
-    """What the template tells: the summary, and by chapter the claims with what speaks for their verdicts."""
-    claims = weighing.read_claims(root / FILE)
+def context(root: Path, which: str = "") -> dict[str, Any]:
+    """What the template tells: the summary, and by chapter the claims with what speaks for their verdicts.
+
+    The claims are those of published texts; for "unpublished" the others, and the template leaves out the summary.
+    """
+    claims = [claim for claim in weighing.read_claims(root / FILE) if claim.unpublished == (which == "unpublished")]
     records, study = load(root / FOLDER), load_study(root / FOLDER / STUDY)
     judged = [(claim, weighing.judge(claim, records, study)) for claim in claims]
     if wrong := absent(claims, root):
@@ -98,7 +101,8 @@ def context(root: Path) -> dict[str, Any]:
         )
     count = {verdict: sum(found.verdict == verdict for _, found in judged) for verdict in VERDICTS}
     in_own_setting = sum(found.verdict == weighing.HOLDS and claim.scale == "paper" for claim, found in judged)
-    return {"chapters": chapters, "count": count, "in_own_setting": in_own_setting, "signs": SIGNS}
+    told = {"chapters": chapters, "count": count, "in_own_setting": in_own_setting, "signs": SIGNS}
+    return told | {"summary": not which}
 
 
 def entry(claim: Claim, found: Judgement, records: measured.Records, study: Mapping[str, Any]) -> dict[str, Any]:

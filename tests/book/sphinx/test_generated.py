@@ -30,6 +30,7 @@ def claims():
         ENTRY | {"id": "five", "rules": ["every A > B"], "nobody": True},
         UNRULED | {"id": "six", "proof": "assert x", "scale": "paper"},
         UNRULED | {"id": "seven", "finding": "word-sure"},
+        UNRULED | {"id": "eight", "proof": "assert x", "unpublished": True},
     ]
 
 
@@ -135,7 +136,7 @@ def page(root):
     return build_page(root, "all", "generated", "\n\n".join(f"## Part {fence[4:8]}\n\n{fence}" for fence in fences))
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", [*PARTS, "ledger unpublished"])  # the latter on a page of its own
 def test_a_part_says_what_the_files_say(book, part):
     name, *case = part.split()
     kept, text = GOLDEN / f"{'-'.join([name, *case])}.md", generated.rendered(name, book, *case)
