@@ -6,7 +6,8 @@ budget those of the *validation* split, read off the learning curves. The two ar
 that lanes which learned nothing tie. (For both splits that is the baseline which the records know; one that counts
 symbols was counted on the test split.) Runs that solve a generated task tie, too, at its finish line.
 
-Ranks are those of competitions, one more than the lanes that are better, so lanes that tie share the better one.
+A rank is one more than the lanes that are better. What lanes that tie share is a choice (``TIES``), and it may decide
+who leads over several tasks; so nobody is called the leader there who is not first by each of them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import eq, lt, mul
 
 import numpy as np
 from scipy.stats import permutation_test, rankdata
@@ -30,6 +32,9 @@ KINDS = {"steps": None, "FLOPs": "flops_per_step", "seconds": "seconds_per_step"
 
 SMALLEST = 1 / 16
 """Of the largest equal budget, the smallest share that :func:`amounts` gives."""
+
+TIES = {"best": 0, "mean": 1, "worst": 2}
+"""Which of their ranks lanes that tie may share, and the half ranks that each of the others then costs a lane."""
 
 # ------------------------------------------------------------------------------------------------ pairs
 
@@ -266,10 +271,12 @@ def ranking(race: Race, task: str, kind: str | None = None, amount: float | None
     ValueError
         If one of ``kind`` and ``amount`` is given without the other, or no lane has a run or a cost.
     """
-    return _ranked(race, {task: amount}, kind)
+    return _ranked(race, {task: amount}, kind, "best")
 
 
-def over_tasks(race: Race, kind: str | None = None, *, share: float = 1.0, tasks: Sequence[str] = ()) -> Ranking:
+def over_tasks(
+    race: Race, kind: str | None = None, *, share: float = 1.0, tasks: Sequence[str] = (), ties: str = "mean"
+) -> Ranking:
     """The lanes' mean ranks over tasks, with intervals over the seeds; the tasks are as they are.
 
     Parameters
@@ -282,6 +289,8 @@ def over_tasks(race: Race, kind: str | None = None, *, share: float = 1.0, tasks
         How much of each task's :func:`largest` equal budget is given, above 0.
     tasks
         On which; by default all on which every lane has runs, and costs where they count.
+    ties
+        Which of their ranks lanes that tie share, one of ``TIES``.
 
     Raises
     ------
@@ -293,33 +302,37 @@ def over_tasks(race: Race, kind: str | None = None, *, share: float = 1.0, tasks
     if not tasks or any(able.get(task) != set(race.lanes) for task in tasks):
         raise ValueError(f"tasks must be some on which all {len(race.lanes)} lanes can be ranked, got {list(tasks)}")
     most = {task: None if kind is None else largest(race, task, kind) for task in tasks}
-    return _ranked(race, {task: None if own is None else share * own for task, own in most.items()}, kind)
+    return _ranked(race, {task: None if own is None else share * own for task, own in most.items()}, kind, ties)
 
 
-def _ranked(race: Race, budgets: Mapping[str, float | None], kind: str | None) -> Ranking:
+def _ranked(race: Race, budgets: Mapping[str, float | None], kind: str | None, ties: str) -> Ranking:
     """The lanes by their mean ranks over tasks, each with its budget."""
-    places: dict[str, list[int]] = {}
+    places: dict[str, list[float]] = {}
     ways: dict[str, list[np.ndarray]] = {}
     for task, amount in budgets.items():
-        scores, chances = _ways(race, task, kind, amount)
+        scores, chances = _ways(race, task, kind, amount, TIES[ties])
         medians = {lane: float(np.median(own)) for lane, own in scores.items()}
         for lane, median in medians.items():
-            places.setdefault(lane, []).append(1 + sum(other < median for other in medians.values()))
+            better, equal = (sum(found(other, median) for other in medians.values()) for found in (lt, eq))
+            places.setdefault(lane, []).append(1 + better + (equal - 1) * TIES[ties] / 2)
             ways.setdefault(lane, []).append(chances[lane])
     ranks = {}
     for lane, own in ways.items():
-        total = functools.reduce(np.convolve, own).cumsum()  # of the sum of the ranks less the number of tasks
+        total = functools.reduce(np.convolve, own).cumsum()  # of twice the sum of the ranks less the number of tasks
         low, high = (int(np.argmax(total > level)) for level in ((1 - LEVEL) / 2, (1 + LEVEL) / 2 - 1e-9))
         first = float(np.mean([chance[0] for chance in own]))
-        ranks[lane] = Rank(sum(places[lane]) / len(own), 1 + low / len(own), 1 + high / len(own), first)
+        ranks[lane] = Rank(sum(places[lane]) / len(own), 1 + low / 2 / len(own), 1 + high / 2 / len(own), first)
     ordered = dict(sorted(ranks.items(), key=lambda item: (item[1].place, item[1].low + item[1].high)))
     return Ranking(ordered, tuple(budgets), "test" if kind is None else "validation")
 
 
 def _ways(
-    race: Race, task: str, kind: str | None, amount: float | None
+    race: Race, task: str, kind: str | None, amount: float | None, tied: int
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """By lane the scores that rank it, (seeds,), and the chance of every rank, (lanes,), with seeds drawn anew."""
+    """By lane the scores that rank it, (seeds,), and the chance of every half rank, (2 lanes,), with seeds drawn anew.
+
+    A lane that is better costs two half ranks, one that ties ``tied``.
+    """
     if (kind is None) != (amount is None):
         raise ValueError(f"kind and amount must be given together, got {kind!r} and {amount!r}")
     lanes = race.results[task]
@@ -333,11 +346,12 @@ def _ways(
     drawn = [_drawn(own) for own in scores.values()]
     values = np.concatenate([own for own, _ in drawn])
     owner = np.repeat(np.arange(len(drawn)), [len(own) for own, _ in drawn])
-    chances = np.zeros((len(values), len(drawn)))  # given its lane's value, that so many others are better
+    chances = np.zeros((len(values), 2 * len(drawn)))  # given its lane's value, that others cost so many half ranks
     chances[:, 0] = 1
     for k, (own, weights) in enumerate(drawn):
-        better = np.where(owner == k, 0, (own < values[:, None]) @ weights)[:, None]
-        chances = chances * (1 - better) + np.pad(chances, ((0, 0), (1, 0)))[:, :-1] * better
+        shares = [np.where(owner == k, 0, found(own, values[:, None]) @ weights)[:, None] for found in (lt, eq)]
+        costs = [np.pad(chances, ((0, 0), (cost, 0)))[:, : chances.shape[1]] for cost in (2, tied)]
+        chances = chances * (1 - sum(shares)) + sum(map(mul, costs, shares))
     ways = {
         lane: weights @ chances[owner == k] for k, (lane, (_, weights)) in enumerate(zip(scores, drawn, strict=True))
     }
@@ -371,13 +385,15 @@ def computed(race: Race) -> dict[str, list[Record]]:
     ``rank-TASK-LANE`` has ``place``, ``low``, ``high`` and ``first`` of the test split, ``order``, 1 for the leader,
     and ``group``, 1 for the lanes that cannot be told from the leader: the rule ``every A < B`` about the ``high`` of
     one lane and the ``low`` of another holds where the two are told apart. ``rank-LANE`` has these over the tasks, and
-    ``rank-KIND-LANE`` over the tasks at the largest equal budgets. ``rank-TASK``, ``rank`` and ``rank-KIND`` have how
+    ``rank-KIND-LANE`` over the tasks at the largest equal budgets, where lanes that tie have their mean rank; with
+    ``rank-best-LANE``, ``rank-KIND-worst-LANE`` and so on another. ``rank-TASK``, ``rank`` and ``rank-KIND`` have how
     many lanes are ``beside`` the leader, not told from it. ``pairs-TASK`` and ``pairs`` have what :func:`pairs` counts.
     """
     ranked = {f"rank-{task}": ranking(race, task) for task in race.finish if race.results[task]}
-    for kind in (None, *KINDS):
+    for kind, ties in itertools.product((None, *KINDS), TIES):
         with contextlib.suppress(ValueError):  # where no task has all lanes
-            ranked[f"rank-{kind}" if kind else "rank"] = over_tasks(race, kind)
+            name = "-".join(["rank", *([kind] if kind else []), *([ties] if ties != "mean" else [])])
+            ranked[name] = over_tasks(race, kind, ties=ties)
     found: dict[str, Mapping[str, float]] = {}
     for name, own in ranked.items():
         rows = enumerate(own.rows.items(), start=1)

@@ -217,7 +217,7 @@ def two_tasks(**changes):
 
 def test_over_tasks_ranks_are_means_with_the_interval_of_their_sum():
     changed = {"one": [0.7, 0.9, 0.2], "three": [0.8, 0.3, 0.9]}
-    found = over_tasks(two_tasks(**changed))
+    found = over_tasks(two_tasks(**changed), ties="best")
     own = [counted(values, medians) for values in (THREE, THREE | changed)]
     for lane, rank in found.ranks.items():
         ways = {(i, j): p * q for i, p in enumerate(own[0][lane], 1) for j, q in enumerate(own[1][lane], 1)}
@@ -229,14 +229,31 @@ def test_over_tasks_ranks_are_means_with_the_interval_of_their_sum():
     assert [lane for own in found.groups for lane in own] == list(found.ranks)
 
 
+TIED = {"one": [0.95] * 3, "two": [0.99] * 3, "three": [0.5, 0.95, 0.6]}  # beyond 0.9 is beyond the line
+
+
+@pytest.mark.parametrize(
+    ("ties", "shared", "third"), [("best", 1, (1, 3)), ("mean", 1.5, (2, 3)), ("worst", 2, (3, 3))]
+)
+def test_lanes_that_tie_share_the_rank_that_was_asked_for(ties, shared, third):
+    """One and two tie beyond the line; three has their score in 7 of 27 ways to draw its seeds anew."""
+    solved = Race(
+        LANES, FINISH, {("digits", lane): [record(v) for v in own] for lane, own in TIED.items()}, {}, {}, ["digits"]
+    )
+    ranks = over_tasks(solved, ties=ties).ranks
+    assert [ranks[lane].place for lane in ("one", "two", "three")] == [shared, shared, 3]
+    assert (ranks["three"].low, ranks["three"].high) == third
+    assert (ranks["one"].low, ranks["one"].high) == {"best": (1, 1), "mean": (1.5, 2), "worst": (2, 3)}[ties]
+
+
 def test_a_task_that_a_lane_does_not_run_is_left_out_of_the_mean():
-    found = over_tasks(two_tasks(three=None))
+    found = over_tasks(two_tasks(three=None), ties="best")
     assert found.tasks == ("a",) and found.ranks == ranking.ranking(two_tasks(), "a").ranks
     with pytest.raises(ValueError, match=r"all 3 lanes can be ranked, got \['b'\]"):
         over_tasks(two_tasks(three=None), tasks=["b"])
     with pytest.raises(ValueError, match=r"all 3 lanes can be ranked, got \[\]"):
         over_tasks(two_tasks(), "seconds")
-    within = over_tasks(two_tasks(), "steps", share=0.5)
+    within = over_tasks(two_tasks(), "steps", share=0.5, ties="best")
     assert within.split == "validation" and {rank.place for rank in within.ranks.values()} == {1.0}
 
 
