@@ -354,12 +354,10 @@ class Readout(nn.Module):
     def __init__(self, core: nn.Module, output_size: Any, *, vocabulary: int | None = None) -> None:
         super().__init__()
         if hasattr(task := output_size, "output_size"):
-            output_size, reads_ids = task.output_size, isinstance(core, RNN | LSTM | GRU)
-            if task.vocabulary is None and core.input_size != task.input_size:
-                raise ValueError(
-                    f"core must read {task.input_size} numbers a step, as the task has, got {core.input_size}"
-                )
-            if not (reads_ids and core.input_size == task.vocabulary):
+            output_size, given, wanted = task.output_size, core.input_size, task.input_size
+            if task.vocabulary is None and given != wanted:
+                raise ValueError(f"core must read {wanted} numbers a step, as the task has, got {given}")
+            if not (isinstance(core, RNN | LSTM | GRU) and given == task.vocabulary):
                 vocabulary = vocabulary or task.vocabulary
         expect_each(output_size=output_size, vocabulary=1 if vocabulary is None else vocabulary)
         self.output_size = output_size

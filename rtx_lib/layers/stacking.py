@@ -66,9 +66,8 @@ def run_fused(
     if x.ndim == 2:
         first = range(0, 8 if module.bidirectional else 4, 4)  # where the matrices that read x stand
         x = torch.cat([F.embedding(x, flat[i].T) for i in first], dim=-1)
-        for i, rows in zip(
-            first, torch.eye(x.shape[-1], dtype=x.dtype, device=x.device).chunk(len(first)), strict=True
-        ):
+        identities = torch.eye(x.shape[-1], dtype=x.dtype, device=x.device).chunk(len(first))
+        for i, rows in zip(first, identities, strict=True):
             flat[i] = rows
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous chunk")
