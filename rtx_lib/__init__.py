@@ -29,6 +29,6 @@ from rtx_lib.models import (
     TransformerXL,
 )
 from rtx_lib.tasks import AddingProblem, CharacterText, CopyMemory, SequentialDigits, TextTask
-from rtx_lib.training import evaluate, fit, parameter_count
+from rtx_lib.training import evaluate, fit, generate, load, parameter_count, save
 
 __version__ = "0.1.0"

@@ -359,6 +359,7 @@ class Readout(nn.Module):
                 raise ValueError(f"core must read {wanted} numbers a step, as the task has, got {given}")
             if not (isinstance(core, RNN | LSTM | GRU) and given == task.vocabulary):
                 vocabulary = vocabulary or task.vocabulary
+            self.made_with = {"core": core, "output_size": output_size, "vocabulary": vocabulary}  # without the task
         expect_each(output_size=output_size, vocabulary=1 if vocabulary is None else vocabulary)
         self.output_size = output_size
         self.embedding = None if vocabulary is None else nn.Embedding(vocabulary, int(core.input_size))  # type: ignore[arg-type]
