@@ -33,17 +33,13 @@ def saved(path):
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in FUNCTIONS + OTHERS])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
-def test_every_model_comes_back(name, dtype, path):
-    model, x = make(name, dtype=dtype), example(name, dtype)
+def test_every_model_comes_back(name, path):
+    model, x = make(name), example(name)  # in float64, which is kept
     save(path, model, TASK)
     state = torch.get_rng_state()
     again, task = load(path)
     assert torch.get_rng_state().equal(state) and type(again) is type(model) and not again.training
-    for one in (again, model):
-        torch.manual_seed(0)  # for the words left out of word2vec's kind
-        one.found = one(x)[0]
-    assert again.found.equal(model.found) and task.decode(task.encode("naïve ❤️")) == "naïve ❤️"
+    assert again(x)[0].equal(model(x)[0]) and task.decode(task.encode("naïve ❤️")) == "naïve ❤️"
 
 
 @pytest.mark.parametrize("level", ["character", "word", "bytes"])
@@ -111,9 +107,7 @@ def test_a_file_that_cannot_be_written(path, monkeypatch):
 def test_a_file_cut_off_anywhere(path, saved):
     for end in [*range(0, len(saved), 41), len(saved) - 1]:
         path.write_bytes(saved[:end])
-        with pytest.raises(
-            ValueError, match="path must be a whole file that rtx_lib.save wrote, got .*mine.safetensors"
-        ):
+        with pytest.raises(ValueError, match=r"path must be a whole file that rtx_lib.save wrote, got .*mine"):
             load(path)
 
 
@@ -135,20 +129,14 @@ def with_header(content, change):
         (lambda s: with_header(s, lambda h: h[:-9]), "the header of which is damaged"),
         (lambda s: with_header(s, lambda h: "[" * 9999), "the header of which is damaged"),
         (lambda s: with_header(s, lambda h: "3"), "the header of which is damaged"),
-        (
-            lambda s: with_header(s, lambda h: h.replace('"version": 1', '"version": 2')),
-            "version 2, while .* version 1",
-        ),
-        (lambda s: with_header(s, lambda h: h.replace("hidden_size", "size")), "do not fit each other"),
-        (
-            lambda s: with_header(s, lambda h: h.replace('"hidden_size": 4', '"hidden_size": 5')),
-            "do not fit each other",
-        ),
-        (lambda s: with_header(s, lambda h: h.replace('"LSTM"', '"Linear"')), "do not fit each other"),
-        (lambda s: with_header(s, lambda h: h.replace('"LSTM"', '"partial"')), "do not fit each other"),
-        (lambda s: with_header(s, lambda h: h.replace('"TextTask"', '"fetch"')), "do not fit each other"),
-        (lambda s: with_header(s, lambda h: h.replace('"level"', '"levels"')), "do not fit each other"),
-        (lambda s: with_header(s, lambda h: h.replace('"model"', '"models"')), "do not fit each other"),
+        (lambda s: with_header(s, lambda h: h.replace('"version": 1', '"version": 2')), "of version 2, while"),
+        (lambda s: with_header(s, lambda h: h.replace("hidden_size", "size")), "do not fit"),
+        (lambda s: with_header(s, lambda h: h.replace('"hidden_size": 4', '"hidden_size": 5')), "do not fit"),
+        (lambda s: with_header(s, lambda h: h.replace('"LSTM"', '"Linear"')), "do not fit"),
+        (lambda s: with_header(s, lambda h: h.replace('"LSTM"', '"partial"')), "do not fit"),
+        (lambda s: with_header(s, lambda h: h.replace('"TextTask"', '"fetch"')), "do not fit"),
+        (lambda s: with_header(s, lambda h: h.replace('"level"', '"levels"')), "do not fit"),
+        (lambda s: with_header(s, lambda h: h.replace('"model"', '"models"')), "do not fit"),
     ],
 )
 def test_another_file(change, told, path, saved):
