@@ -142,7 +142,9 @@ class TextTask:
         self.vocabulary = self.input_size = self.output_size = len(symbols)
         self.bits = self.level != "word"  # metrics have "bpc", and for words a perplexity
         self._ids: dict[Any, int] = {symbol: number for number, symbol in enumerate(symbols)}
+        # What `generate` begins an empty prompt behind, and what it never draws.
         self.start = self._ids.get(10 if self.level == "bytes" else "\n", 0)
+        self.unknown = 0 if self.level == "word" else None
 
     def finish(self, metrics: dict[str, float]) -> dict[str, float]:
         """`metrics` of a whole split, for words with "perplexity", e to the mean loss."""

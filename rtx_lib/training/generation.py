@@ -39,7 +39,7 @@ def generate(
         How the text begins. An empty one is begun behind the end of a line, where the task knows that (its ``start``),
         or else behind the symbol 0, neither of which is shown.
     n
-        How many symbols to draw (characters, words or bytes), at least 1.
+        How many symbols to draw (characters, words or bytes), at least 1. The word ``<unk>`` is never drawn.
     temperature, top_k, top_p
         As in :func:`~rtx_lib.layers.decoding.sample`, whose ``top`` is ``top_k``.
     seed
@@ -52,11 +52,15 @@ def generate(
     hidden = int(not len(ids))
     first = ids if len(ids) else torch.tensor([getattr(task, "start", 0)])
     reach = _positions(model)
+    unknown = getattr(task, "unknown", None)
     outgrown = len(first) + n - 1 > reach
 
     def read(x: Tensor, state: Any) -> tuple[Tensor, Any]:
         y, state = model(x[:, -reach:] if outgrown else x, state)
-        return expect(y, ("B", "T", task.output_size), "the model's prediction"), None if outgrown else state
+        y = expect(y, ("B", "T", task.output_size), "the model's prediction")
+        if unknown is not None:
+            y = y.index_fill(-1, torch.tensor(unknown, device=y.device), -math.inf)
+        return y, None if outgrown else state
 
     device = next((weight.device for weight in model.parameters()), None)
     modes = {module: module.training for module in model.modules()}
