@@ -28,7 +28,8 @@ from rtx_lib.models import (
     Transformer,
     TransformerXL,
 )
-from rtx_lib.tasks import AddingProblem, CharacterText, CopyMemory, SequentialDigits
-from rtx_lib.training import evaluate, fit, parameter_count
+from rtx_lib.saving import load, save
+from rtx_lib.tasks import AddingProblem, CharacterText, CopyMemory, SequentialDigits, TextTask
+from rtx_lib.training import evaluate, fit, generate, parameter_count
 
 __version__ = "0.1.0"

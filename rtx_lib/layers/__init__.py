@@ -1,5 +1,6 @@
 """Layers that more than one paper uses."""
 
+from .arguments import keep_arguments
 from .attention import AdditiveAttention, MultiHeadAttention, causal_mask, dot_product_attention, padding_mask
 from .bag import Bag
 from .blocks import Block, FeedForward, SampleStdNorm, Stack
@@ -21,3 +22,5 @@ from .positions import (
 )
 from .selective import SelectiveRecurrence
 from .short_convolution import ShortConvolution
+
+keep_arguments(list(vars().values()))  # so that save() can write them down, and load() make them again

@@ -2,6 +2,9 @@
 
 Parameters, their names, order and first draw are those of ``torch.nn.RNNBase``, so that weights move both ways between
 these layers and their ``torch.nn`` namesakes with ``load_state_dict``.
+
+All of them read floats (B, T, D_in), or ids (B, T) below D_in: an id stands for its one-hot vector, but what it picks
+is a column of the input's matrix, and no such vector is made. ``LSTM(65, 128)`` reads a text of 65 characters.
 """
 
 import math
@@ -9,12 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect_each, expect_ids, expect_state, traced
+from rtx_lib.shapes import expect_each, expect_ids, expect_state
 
-from .stacking import BACKENDS, States, first_state, run_fused, run_stack, watched
+from .stacking import BACKENDS, States, first_state, inputs, kernel_runs, run_fused, run_stack, watched
 
 NONLINEARITIES: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
 INITIALISATIONS = ("uniform", "identity", "orthogonal")
@@ -82,7 +84,7 @@ class RNN(nn.RNNBase):
         Parameters
         ----------
         x
-            (B, T, D_in), T at least 1.
+            (B, T, D_in), or ids (B, T), T at least 1.
         state
             (num_layers * directions, B, H), the states before the first step; zeros if None. Carrying a
             state on to the next piece of a sequence is exact for one direction only: the backward direction
@@ -119,7 +121,7 @@ class RNN(nn.RNNBase):
         """The states h_1..h_T, each (B, H), of one layer and direction, in the order in which they are made."""
         f, (h,) = NONLINEARITIES[self.nonlinearity], state
         weight_ih, weight_hh, bias_ih, bias_hh = weights
-        z = F.linear(x, weight_ih, bias_ih + bias_hh)  # (B, T, H): all inputs at once, they wait for nobody
+        z = inputs(x, weight_ih, bias_ih + bias_hh)  # (B, T, H): all inputs at once, they wait for nobody
         states = []
         for z_t in z.unbind(1):  # one backward node; z[:, t] would make T of them, each as large as z
             h = f(torch.addmm(z_t, h, weight_hh.T))
@@ -193,7 +195,7 @@ class LSTM(nn.RNNBase):
         Parameters
         ----------
         x
-            (B, T, D_in), T at least 1.
+            (B, T, D_in), or ids (B, T), T at least 1.
         state
             The pair (h_0, c_0), each (num_layers * directions, B, H); zeros if None.
 
@@ -206,8 +208,8 @@ class LSTM(nn.RNNBase):
         """
         h = c = first_state(self, x, None)  # which also checks x
         if state is not None:
-            h, c = expect_state(state, dict.fromkeys("hc", tuple(c.shape)), x)
-        if self.backend != "loop" and not (traced() or watched(self.tap, self.cell_tap, self.gate_tap)):
+            h, c = expect_state(state, dict.fromkeys("hc", tuple(c.shape)), h)
+        if self.backend != "loop" and kernel_runs(x, self.tap, self.cell_tap, self.gate_tap):
             y, *last = run_fused(torch.lstm, self, x, (h, c))
             return y, tuple(last)
         y, (h, c) = run_stack(self, x, (h, c), self._run)
@@ -217,7 +219,7 @@ class LSTM(nn.RNNBase):
         """The states h_1..h_T of one layer and direction, in the order in which they are made, and (h_T, c_T)."""
         h, c = state
         weight_ih, weight_hh, bias_ih, bias_hh = weights
-        z = F.linear(x, weight_ih, bias_ih + bias_hh)  # (B, T, 4H)
+        z = inputs(x, weight_ih, bias_ih + bias_hh)  # (B, T, 4H)
         recurrent, watch_gates = weight_hh.T, watched(self.gate_tap)
         states, cells, gates = [], [], []
         for z_t in z.unbind(1):
@@ -300,7 +302,7 @@ class GRU(nn.RNNBase):
         """Run the whole sequence; shapes and states are those of :meth:`RNN.forward`."""
         h = first_state(self, x, state)
         fused = self.backend != "loop" and self.reset == "after"
-        if fused and not (traced() or watched(self.tap, self.gate_tap)):
+        if fused and kernel_runs(x, self.tap, self.gate_tap):
             return run_fused(torch.gru, self, x, h, _negate_update_gate if self.update == "replaces" else None)
         y, (last,) = run_stack(self, x, (h,), self._run)
         return y, last
@@ -310,10 +312,10 @@ class GRU(nn.RNNBase):
         weight_ih, weight_hh, bias_ih, bias_hh = weights
         after, watch_gates = self.reset == "after", watched(self.gate_tap)
         # All inputs at once; with the reset after the matrix, b_hn stands inside it and has to wait.
-        a = F.linear(x, weight_ih, bias_ih if after else bias_ih + bias_hh)  # (B, T, 3H)
+        a = inputs(x, weight_ih, bias_ih if after else bias_ih + bias_hh)  # (B, T, 3H)
         sizes, recurrent = [2 * self.hidden_size, self.hidden_size], weight_hh.T
         recurrent_rz, recurrent_n = recurrent.split(sizes, dim=1)
-        h = state[0].to(a.dtype)  # under autocast, a has less precision
+        (h,) = state
         states, gates = [], []
         for a_rz, a_n in zip(*(half.unbind(1) for half in a.split(sizes, dim=-1)), strict=True):
             if after:
@@ -321,6 +323,7 @@ class GRU(nn.RNNBase):
             else:
                 r, z = torch.sigmoid(torch.addmm(a_rz, h, recurrent_rz)).chunk(2, dim=1)
                 n = torch.tanh(torch.addmm(a_n, r * h, recurrent_n))
+            h = h.to(n.dtype)  # under autocast, n has less precision
             h = torch.lerp(n, h, z) if self.update == "keeps" else torch.lerp(h, n, z)
             states.append(h)
             if watch_gates:
@@ -334,20 +337,31 @@ class GRU(nn.RNNBase):
 class Readout(nn.Module):
     """``y_t = V h_t + c`` on top of any recurrent core (*Deep Learning*, 2016, eq. 10.10).
 
+    ``Readout(LSTM(task.vocabulary, 128), task)`` reads the ids of a task as they are, and ``Readout(LSTM(64, 128),
+    task)`` through an embedding of width 64, as many words should be. Any other core has an embedding of its own width.
+
     Parameters
     ----------
     core
         A module ``(x (B, T, D_in), state) -> (h (B, T, D), state)`` with attributes ``input_size`` (D_in)
         and ``output_size`` (D). Its state, a tensor or a tuple of them, passes as it is.
     output_size
-        Width of y, at least 1.
+        Width of y, at least 1; or the task, which says it, and whether x holds ids.
     vocabulary
         If given, x holds ids below it, (B, T), and an embedding of width D_in comes first.
     """
 
-    def __init__(self, core: nn.Module, output_size: int, *, vocabulary: int | None = None) -> None:
+    def __init__(self, core: nn.Module, output_size: Any, *, vocabulary: int | None = None) -> None:
         super().__init__()
+        if hasattr(task := output_size, "output_size"):
+            output_size, given, wanted = task.output_size, core.input_size, task.input_size
+            if task.vocabulary is None and given != wanted:
+                raise ValueError(f"core must read {wanted} numbers a step, as the task has, got {given}")
+            if not (isinstance(core, RNN | LSTM | GRU) and given == task.vocabulary):
+                vocabulary = vocabulary or task.vocabulary
+            self.made_with = {"core": core, "output_size": output_size, "vocabulary": vocabulary}  # without the task
         expect_each(output_size=output_size, vocabulary=1 if vocabulary is None else vocabulary)
+        self.output_size = output_size
         self.embedding = None if vocabulary is None else nn.Embedding(vocabulary, int(core.input_size))  # type: ignore[arg-type]
         self.core = core
         self.linear = nn.Linear(int(core.output_size), output_size)  # type: ignore[arg-type]

@@ -138,6 +138,7 @@ def sample(
     *,
     temperature: float = 1.0,
     top: int | None = None,
+    top_p: float | None = None,
     generator: torch.Generator,
 ) -> Tensor:
     """Continue a prompt with symbols drawn from softmax(logits / temperature).
@@ -154,6 +155,9 @@ def sample(
         Above 0; below 1 it favours the probable symbols, and towards 0 only the most probable one is left.
     top
         If given, draw among this many most probable symbols only; 1 is the greedy choice, V or more all symbols.
+    top_p
+        If given, draw among the most probable symbols that have this share of the probability together, above 0, and no
+        fewer than one (Holtzman et al. 2020). Of the two rules, ``top`` acts first.
     generator
         Source of the draws. They are made on its device, in float64.
 
@@ -164,13 +168,17 @@ def sample(
     """
     expect_ids(prompt, None, "prompt")
     expect_each(steps=steps, top=1 if top is None else top, temperature=(temperature, "(0, inf)"))
+    expect_each(top_p=(top_p, "None or (0, 1]"))
     ids, state = prompt, None
     for step in range(steps):
         logits, state = model(ids if state is None else ids[:, -1:], state)
         _expect_logits(logits[:, -1], step)
         logits, order = _largest(logits[:, -1].double(), logits.shape[-1] if top is None else top)
         logits = (logits - logits[:, :1]) / temperature  # the largest is 0, so that no temperature is too small
-        drawn = torch.multinomial(logits.softmax(-1).to(generator.device), 1, generator=generator)
+        p = logits.softmax(-1)
+        if top_p is not None:
+            p = p.masked_fill(p.cumsum(-1) - p >= top_p, 0)  # where those before a symbol have the share already
+        drawn = torch.multinomial(p.to(generator.device), 1, generator=generator)
         ids = torch.cat([ids, order.gather(1, drawn.to(ids.device))], dim=1)
     return ids
 

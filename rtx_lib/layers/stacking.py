@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect, expect_state
+from rtx_lib.shapes import expect, expect_ids, expect_state, traced
 
 States = tuple[Tensor, ...]
 # Runs one layer and direction: (x (B, T, D), initial parts of the state, its weights) -> (h_1..h_T, last parts).
@@ -32,9 +33,23 @@ def watched(*taps: nn.Module) -> bool:
 
 def first_state(module: nn.RNNBase, x: Tensor, state: Tensor | None) -> Tensor:
     """The state (num_layers * directions, B, H) itself, zeros for None; ``ValueError`` if it or x does not fit."""
-    expect(x, ("B", "T", module.input_size), like=module.all_weights[0][0])
-    first: Tensor = expect_state(state, (len(module.all_weights), x.shape[0], module.hidden_size), x)
+    like: Tensor = module.all_weights[0][0]
+    if isinstance(x, Tensor) and x.ndim == 2 and not x.is_floating_point():
+        expect_ids(x, module.input_size)
+    else:
+        like = expect(x, ("B", "T", module.input_size), like=like)
+    first: Tensor = expect_state(state, (len(module.all_weights), x.shape[0], module.hidden_size), like)
     return first
+
+
+def inputs(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """W x + b at every step of x (B, T, D); for ids (B, T) the columns of W that their one-hot vectors would pick."""
+    return F.linear(x, weight, bias) if x.ndim == 3 else F.embedding(x, weight.T) + bias
+
+
+def kernel_runs(x: Tensor, *taps: nn.Module) -> bool:
+    """Whether torch's kernel may run. For ids, of which it knows nothing, the loop is faster on a CPU."""
+    return not (traced() or watched(*taps) or (x.ndim == 2 and x.device.type == "cpu"))
 
 
 def run_fused(
@@ -44,8 +59,16 @@ def run_fused(
 
     On a GPU this is cuDNN, which keeps what the backward pass needs only if told to train. Where our weights lie
     apart, it copies them together in each call and would warn that this costs memory.
+
+    Of ids (B, T) it reads the columns of the first matrices, through identities in place of these.
     """
     flat = [weight if change is None else change(weight) for weights in module.all_weights for weight in weights]
+    if x.ndim == 2:
+        first = range(0, 8 if module.bidirectional else 4, 4)  # where the matrices that read x stand
+        x = torch.cat([F.embedding(x, flat[i].T) for i in first], dim=-1)
+        identities = torch.eye(x.shape[-1], dtype=x.dtype, device=x.device).chunk(len(first))
+        for i, rows in zip(first, identities, strict=True):
+            flat[i] = rows
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous chunk")
         train, both = torch.is_grad_enabled(), module.bidirectional
@@ -58,7 +81,7 @@ def run_stack(module: nn.RNNBase, x: Tensor, state: States, run: Run) -> tuple[T
     Parameters
     ----------
     x
-        (B, T, D_in).
+        (B, T, D_in), or ids (B, T).
     state
         The parts of the state, each (num_layers * directions, B, H).
     run

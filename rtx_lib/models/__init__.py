@@ -6,9 +6,12 @@ It takes any length too, unless a loop over steps, chunks or words was rolled ou
 models.
 """
 
+from rtx_lib.layers.arguments import keep_arguments
+
 from .bert import BERT, BERTClassifier, BERTEncoder
 from .bytenet import ByteNet
 from .convs2s import ConvS2S
+from .deep_indrnn import DenseIndRNN, ResidualIndRNN
 from .deep_transition import DeepTransitionGRU
 from .delta_net import DeltaNet, LinearAttention
 from .elmo import BidirectionalLM, ProjectedLSTM, ScalarMix
@@ -38,3 +41,5 @@ from .transformer_xl_variants import AdaptiveTransformerXL, PositionedTransforme
 from .word2vec import Word2Vec
 from .xlnet import Denoising, TwoWayXLNet, XLNet, XLNetClassifier
 from .xlstm import MLSTM, SLSTM
+
+keep_arguments(list(vars().values()))  # so that save() can write them down, and load() make them again

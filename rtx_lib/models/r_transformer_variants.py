@@ -43,8 +43,8 @@ class ClonedRTransformer(RTransformer):
     gradient.
     """
 
-    def __init__(self, *sizes: int, **options: Any) -> None:
-        super().__init__(*sizes, **options)
+    def __init__(self, input_size: int, output_size: int, **options: Any) -> None:
+        super().__init__(input_size, output_size, **options)
         for block in self.blocks:
             _start_equal(block)
 

@@ -48,6 +48,10 @@ class Windows:
         places = starts + torch.arange(self.length)  # (B, T)
         return ids[places].long(), ids[places + 1].long()
 
+    def finite(self, split: str) -> Tensor:
+        """All ids of a split."""
+        return self.splits[split]
+
     def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Run once through the windows of a split, `size` at a time; a shorter last one comes alone."""
         expect_part(split, size)

@@ -1,6 +1,7 @@
 """Training: the loop, evaluation, schedules, checkpoints, and several processes. What notebooks use."""
 
 from rtx_lib.training.evaluation import evaluate, parameter_count
+from rtx_lib.training.generation import generate
 from rtx_lib.training.history import History, TrainingDiverged
 from rtx_lib.training.loop import fit
 from rtx_lib.training.processes import Processes, check_device, choose_device

@@ -11,7 +11,8 @@ LIBRARY: dict[str, set[str]] = {
     "models": {"shapes", "layers", "kernels"},
     "tasks": {"shapes"},
     "diagnostics": {"shapes"},
-    "training": {"shapes", "diagnostics"},
+    "training": {"shapes", "layers", "diagnostics"},
+    "saving": {"layers", "models", "tasks", "training"},  # makes again what was saved
     "plots": set(),
 }
 PRESS: dict[str, set[str]] = {
@@ -39,6 +40,7 @@ ONLY: dict[str, set[str]] = {
     "ipywidgets": {"page"},
     "bertviz": {"page"},
     "accelerate": {"training"},
+    "safetensors": {"saving"},
     "sphinx": {"sphinx"},
 }
 

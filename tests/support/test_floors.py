@@ -60,7 +60,7 @@ def test_a_planted_circle_is_told_in_its_order(tmp_path):
 @pytest.mark.parametrize(
     "package, heavy",
     [
-        ("rtx_lib", {"matplotlib", "IPython", "scipy", "sklearn", "pooch", "yaml", "rtx_book"}),
+        ("rtx_lib", {"matplotlib", "IPython", "scipy", "sklearn", "pooch", "yaml", "safetensors", "rtx_book"}),
         ("rtx_book.records.records", {"torch", "matplotlib", "IPython"}),
     ],
 )

@@ -2,6 +2,7 @@
 
 import warnings
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from support.helpers import drawn, relative_error
 from torch import nn
 
 from rtx_lib.diagnostics.gradients import record_states
-from rtx_lib.layers import GRU, LSTM, RNN, convert_update_gate
+from rtx_lib.layers import GRU, LSTM, RNN, Bag, Readout, cells, convert_update_gate
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -140,6 +141,46 @@ def test_orthogonal_initialisation():
     rnn = drawn(0, RNN, 3, 20, init="orthogonal")
     assert relative_error(rnn.weight_hh_l0 @ rnn.weight_hh_l0.T, torch.eye(20)) < 1e-12
     assert 0.1 < rnn.weight_ih_l0.std() * 20**0.5 < 0.7
+
+
+# Ids.
+
+
+@pytest.mark.parametrize("layers, bidirectional", STACKS)
+@pytest.mark.parametrize("kernel", [False, True])
+@pytest.mark.parametrize(
+    "cell, options", [*TO_TORCH, (GRU, {"reset": "before"}), (GRU, {"update": "replaces"})], ids=str
+)
+def test_ids_are_their_one_hot_vectors(cell, options, kernel, layers, bidirectional, monkeypatch):
+    """By the loop, and by torch's kernel, which runs on a GPU."""
+    monkeypatch.setattr(cells, "kernel_runs", lambda *_: kernel)
+    model, state = make(cell, layers, bidirectional, **options), start(cell, layers, 1 + bidirectional)
+    x = torch.tensor([[0, 2, 2, 1, 0]]).repeat(4, 1)
+    found = []
+    for read in (x, nn.functional.one_hot(x, 3).double()):
+        y, last = model(read, state if len(state) > 1 else state[0])
+        last = last if isinstance(last, tuple) else (last,)
+        found.append(outcomes((y, *last), [*state, *model.parameters()]))
+    assert worst(*found) < 1e-12
+
+
+def test_ids_make_no_array_of_the_vocabulary():
+    """V x V would be 40 GB, and so would (B, T, V)."""
+    model, x = LSTM(100_000, 2).float(), torch.arange(100_000).view(1000, 100)
+    model(x)[0].sum().backward()
+    with pytest.raises(ValueError, match="x must hold ids from 0 to 99999, got 100000"):
+        model(x + 1)
+
+
+@pytest.mark.parametrize("core, width, embedded", [(LSTM, 7, None), (GRU, 3, 3), (Bag, 7, 7)])
+def test_a_readout_takes_its_sizes_from_the_task(core, width, embedded):
+    core, task = core(width, 4), SimpleNamespace(input_size=7, output_size=7, vocabulary=7)
+    model = Readout(core, task)
+    assert model(torch.tensor([[6, 0]]))[0].shape == (1, 2, 7)
+    assert getattr(model.embedding, "embedding_dim", None) == embedded
+    task.vocabulary, task.input_size = None, 5
+    with pytest.raises(ValueError, match=f"core must read 5 numbers a step, as the task has, got {width}"):
+        Readout(core, task)
 
 
 # The fused backend.

@@ -182,7 +182,10 @@ def test_sample_towards_greedy(kind, arguments):
 
 @pytest.mark.parametrize(
     "arguments, power, kept",
-    [({}, 1, 4), ({"temperature": 0.5}, 2, 4), ({"top": 2}, 1, 2), ({"top": 9}, 1, 4)],
+    [
+        *[({}, 1, 4), ({"temperature": 0.5}, 2, 4), ({"top": 2}, 1, 2), ({"top": 9}, 1, 4)],
+        *[({"top_p": 0.6}, 1, 2), ({"top_p": 0.3}, 1, 1), ({"top_p": 0.99, "top": 3}, 1, 3), ({"top_p": 1.0}, 1, 4)],
+    ],
     ids=str,
 )
 def test_sample_follows_the_probabilities(arguments, power, kept):

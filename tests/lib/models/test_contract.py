@@ -194,6 +194,9 @@ FLOATS = {
 }
 IDS = {
     "readout-ids": lambda: Readout(LSTM(D, 4), V, vocabulary=V),
+    "rnn-of-ids": lambda: Readout(RNN(V, 4, 2), V),
+    "lstm-of-ids": lambda: Readout(LSTM(V, 4, 2, backend="torch"), V),
+    "gru-of-ids": lambda: Readout(GRU(V, 4, reset="before"), V),
     "indrnn-ids": partial(PlainIndRNN, D, 8, 2, V, vocabulary=V, norm="before", dropout=0.3),
     "qrnn-ids": partial(QRNN, D, 8, 2, V, vocabulary=V, pooling="f"),
     "slstm-ids": lambda: Readout(SLSTM(8, 2), V, vocabulary=V),

@@ -41,6 +41,7 @@ from rtx_lib.tasks import (
     Stories,
     StreamTask,
     Task,
+    TextTask,
     WindowOrder,
 )
 from rtx_lib.tasks.files import DownloadError, files_of
@@ -112,6 +113,8 @@ READ = {
     "jsb-3": lambda place: place(small.music(), PolyphonicMusic, "jsb", length=3),
     "jsb-summed": lambda place: place(small.music(), PolyphonicMusic, "jsb", summed=True),
 }
+PROSE = "".join(f"{n * n % 11} men went to mow,\nwent to mow a meadow; " for n in range(30))
+LEVELS = ("character", "word", "bytes")
 STREAMED = {
     "shakespeare-5": lambda place: place(small.shakespeare(), CharacterText, length=5),
     "ptb-characters-6-context-2": lambda place: place(small.ptb(), PennTreebank, length=6, context=2),
@@ -119,6 +122,7 @@ STREAMED = {
     "enwik8-6": lambda place: place(small.enwik8(), Enwik8, 6),
     "enwik8-6-without-newlines": lambda place: place(small.enwik8(), Enwik8, 6, newlines=False),
 }
+STREAMED |= {f"text-{level}-6": lambda place, level=level: TextTask(PROSE, 6, level) for level in LEVELS}
 CORPORA = small_corpora.corpora()
 SMALL = {"on-off"}  # all sentences that there are
 MAKERS = GENERATED | READ | STREAMED
