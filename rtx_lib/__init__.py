@@ -28,7 +28,7 @@ from rtx_lib.models import (
     Transformer,
     TransformerXL,
 )
-from rtx_lib.tasks import AddingProblem, CharacterText, CopyMemory, SequentialDigits
+from rtx_lib.tasks import AddingProblem, CharacterText, CopyMemory, SequentialDigits, TableTask
 from rtx_lib.training import evaluate, fit, parameter_count
 
 __version__ = "0.1.0"

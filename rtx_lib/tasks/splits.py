@@ -67,6 +67,19 @@ class Rows:
         return self._data[split]
 
 
+class NoData:
+    """In place of splits where a task was loaded: its data stayed where they were."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def batch(self, *_: Any) -> Any:
+        """There is none; ValueError says so."""
+        raise ValueError(f"task must hold data for this, got {self.name!r} as loaded from a file, which keeps none")
+
+    batches = stream = finite = batch
+
+
 def draw_batch(task: Any, split: str, size: int, generator: torch.Generator) -> tuple[Any, Tensor]:
     """x and y of `size` sequences: fresh ones where "train" is endless, else drawn with replacement from the split."""
     return task.splits.batch(split, size, generator)
