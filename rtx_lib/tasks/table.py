@@ -12,11 +12,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rtx_lib.shapes import expect, expect_each
+from rtx_lib.tasks.arrays import kind_of, read_groups, read_labels, read_steps
 from rtx_lib.tasks.splits import SPLITS, NoData, Rows, draw_batch, run_through
 from rtx_lib.tasks.vocabulary import IGNORED
 
-MOST = 20  # different whole numbers that are taken for classes
-KINDS, WAYS, GAPS = ("classes", "numbers"), ("row", "group", "time"), ("NoneType", "NAType", "NaTType")
+KINDS, WAYS = ("classes", "numbers"), ("row", "group", "time")
 KEPT: tuple[str, ...] = (
     "name",
     "kind",
@@ -109,16 +109,18 @@ class TableTask:
         expect_each(length=1 if length is None else length, seed=(seed, 0))
         if len(shares) != 3 or not min(shares) > 0 or abs(sum(shares) - 1) > 1e-6:
             raise ValueError(f"shares must be three positive numbers whose sum is 1, got {shares!r}")
-        flat, sizes = _read_steps(x, length)
-        labels, self.every = _read_labels(y, sizes)
-        group = np.zeros(len(sizes), int) if groups is None else _read_groups(groups, len(sizes))
+        if split == "group" and groups is None:
+            raise ValueError("groups must be given with split='group', got None")
+        flat, sizes = read_steps(x, length)
+        labels, self.every = read_labels(y, sizes)
+        group = np.zeros(len(sizes), int) if groups is None else read_groups(groups, len(sizes))
         if length:
             order = group.argsort(kind="stable")  # the rows of one machine may stand between those of others
             flat, labels, group, self.every = flat[order], labels[order], group[order], True
             sizes = _windows(group, length)
         starts = np.cumsum(sizes) - sizes
         group = group[starts] if length else group
-        self.kind, labels = _kind(labels, kind)
+        self.kind, labels = kind_of(labels, kind)
         self.split = split or ("group" if groups is not None else "time" if length else "row")
         once = labels[starts] if self.kind == "classes" and not self.every else np.zeros(len(starts))
         part = _divide(self.split, group, once, shares, seed)
@@ -126,7 +128,8 @@ class TableTask:
         where, count = torch.from_numpy(starts), torch.from_numpy(sizes)
         self.rows = {name: torch.from_numpy(np.flatnonzero(part == number)) for number, name in enumerate(SPLITS)}
         self.splits = Rows({name: (where[at], count[at]) for name, at in self.rows.items()}, lay_out=self._cut)
-        self._take(flat, labels, np.repeat(part, sizes))
+        told = np.arange(len(flat)) if self.every else starts  # where labels are read, so that each counts once
+        self._take(flat, labels, np.repeat(part, sizes) == 0, told)
         self.weights = None if weights is None else self._weigh(weights)
         self.found = self._tell()
         if kind is None:
@@ -152,7 +155,7 @@ class TableTask:
 
         A long table is one sequence here, however many rows it has.
         """
-        flat, sizes = _read_steps([x] if self.length else x, None)
+        flat, sizes = read_steps([x] if self.length else x, None)
         if flat.shape[1] != self.input_size:
             raise ValueError(f"x must have {self.input_size} numbers a step, as in training, got {flat.shape[1]}")
         lengths = torch.from_numpy(sizes)
@@ -215,15 +218,15 @@ class TableTask:
         shares = {name: (guess == test).double().mean().item() for name, guess in guesses.items()}
         return shares | {"uniform guess loss": math.log(self.output_size)}
 
-    def _take(self, flat: np.ndarray, labels: np.ndarray, part: np.ndarray) -> None:
+    def _take(self, flat: np.ndarray, labels: np.ndarray, train: np.ndarray, told: np.ndarray) -> None:
         """Keep all rows, scaled as training says, and its classes or the scale of its numbers."""
-        train = part == 0
         self.middle, width = flat[train].mean(0).tolist(), flat[train].std(0)
         self.width = np.where(width > 0, width, 1).tolist()
         self._x = self._scaled(flat)  # (R, D)
         if self.kind == "numbers":
             self.classes, self.output_size = [], 1
-            self.mean, self.spread = labels[train].mean().item(), labels[train].std().item() or 1.0
+            known = labels[told[train[told]]]
+            self.mean, self.spread = known.mean().item(), known.std().item() or 1.0
             self._y = torch.from_numpy((labels - self.mean) / self.spread).float()
             return
         names, codes = np.unique(labels, return_inverse=True)
@@ -309,108 +312,6 @@ def _places(starts: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     return (starts[:, None] + steps).masked_fill_(~real, 0), real
 
 
-def _array(values: Any, name: str) -> np.ndarray:
-    """As a numpy array; of objects, such as frames have, what is common to them."""
-    if isinstance(values, Tensor):
-        return values.detach().cpu().numpy()
-    try:
-        found = values.to_numpy() if hasattr(values, "to_numpy") else values
-        found = found if isinstance(found, np.ndarray) else np.asarray(found, dtype=object)
-        if found.dtype != object:
-            return found
-        gap = next((part for part in found.flat if type(part).__name__ in GAPS or part is math.nan), math.inf)
-        found = np.asarray(found.tolist())
-    except ValueError as error:
-        raise ValueError(f"{name} must be a list of sequences or one array of equally long rows, got {error}") from None
-    if gap is not math.inf:
-        raise ValueError(f"{name} must have no gaps, got {gap}")
-    return found
-
-
-def _parts(values: Any, name: str, whole: bool = False) -> Any:
-    """One array, or a list of those of sequences."""
-    if isinstance(values, str | Mapping) or not hasattr(values, "__len__") or not len(values):
-        got = "none" if hasattr(values, "__len__") and not len(values) else type(values).__name__
-        raise ValueError(f"{name} must be an array, a frame or a list with one entry at least, got {got}")
-    if (
-        whole
-        or hasattr(values, "shape")
-        or not any(np.ndim(part) if hasattr(part, "shape") else isinstance(part, list | tuple) for part in values)
-    ):
-        return _array(values, name)
-    return [_array(part, f"{name}[{i}]") for i, part in enumerate(values)]
-
-
-def _read_steps(x: Any, length: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """All steps (R, D), float64, one behind another, and how many each sequence has: of a long table 1 each."""
-    parts, columns = _parts(x, "x", bool(length)), list(getattr(x, "columns", []))
-    if isinstance(parts, np.ndarray):
-        if parts.ndim not in ((1, 2) if length else (2, 3)):
-            form = "(R, D) or (R,), as length is given," if length else "(N, T, D) or (N, T), or length be given,"
-            raise ValueError(f"x must have shape {form} got {parts.shape}")
-        flat = (
-            parts.reshape(len(parts), -1)
-            if length or parts.ndim == 1
-            else parts.reshape(-1, *(parts.shape[2:] or (1,)))
-        )
-        sizes = np.full(len(parts), 1 if length else parts.shape[1])
-    else:
-        parts = [part[:, None] if part.ndim == 1 else part for part in parts]
-        for i, part in enumerate(parts):
-            if part.ndim != 2 or not len(part) or part.shape[1] != parts[0].shape[-1]:
-                raise ValueError(f"x[{i}] must have shape (T, D), T at least 1 and D as x[0], got {part.shape}")
-        flat, sizes = np.concatenate(parts), np.asarray([len(part) for part in parts])
-    try:
-        flat = flat.astype(np.float64) if flat.dtype.kind not in "mM" else flat.astype("U").astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"x must hold numbers, got what is none: {error}") from None
-    if not np.isfinite(flat).all():
-        row, column = np.argwhere(~np.isfinite(flat))[0]
-        where = f"x[{np.searchsorted(sizes.cumsum(), row, side='right')}]"
-        where += f", column {columns[column]!r}" if length and columns else ""
-        raise ValueError(f"x must hold finite numbers, got {flat[row, column]} in {where}")
-    return flat, sizes
-
-
-def _read_labels(y: Any, sizes: np.ndarray) -> tuple[np.ndarray, bool]:
-    """A label for each step (R,), and whether one a step was given."""
-    parts = _parts(y, "y")
-    if len(parts) != len(sizes):
-        raise ValueError(f"y must have an entry for each of the {len(sizes)} of x, got {len(parts)}")
-    if isinstance(parts, np.ndarray):
-        parts = parts[:, 0] if parts.ndim == 2 and parts.shape[1] == 1 else parts
-        if parts.ndim == 1:
-            return _known(np.repeat(parts, sizes)), False
-    for i, (part, size) in enumerate(zip(parts, sizes, strict=True)):
-        if part.shape != (size,):
-            raise ValueError(f"y[{i}] must have shape ({size},), a label for each step of x[{i}], got {part.shape}")
-    return _known(np.concatenate(parts)), True
-
-
-def _known(labels: np.ndarray) -> np.ndarray:
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError(f"y must have no gaps, got {labels[~np.isfinite(labels)][0]}")
-    return labels
-
-
-def _kind(labels: np.ndarray, kind: str | None) -> tuple[str, np.ndarray]:
-    """What they are, and the labels as whole numbers or floats where they are."""
-    words = labels.dtype.kind not in "iuf"
-    if words and kind == "numbers":
-        raise ValueError(f"kind must be 'classes' for labels such as {labels[0].item()!r}, got 'numbers'")
-    whole = not words and bool((labels == labels.round()).all())
-    kind = kind or ("classes" if words or (whole and len(np.unique(labels)) <= MOST) else "numbers")
-    return kind, labels.astype(np.int64 if whole else np.float64) if kind == "numbers" or whole else labels
-
-
-def _read_groups(groups: Any, count: int) -> np.ndarray:
-    """The number (N,) of each one's group."""
-    found = _array(groups, "groups")
-    if found.shape != (count,):
-        raise ValueError(f"groups must have shape ({count},), one for each entry of x, got {found.shape}")
-    return np.unique(found, return_inverse=True)[1]
-
-
 def _windows(group: np.ndarray, length: int) -> np.ndarray:
     """How many rows each sequence has, if rows are sorted by group and none has rows of two."""
     whole = [(size - begin, length) for size in np.bincount(group) for begin in range(0, size, length)]
@@ -423,7 +324,7 @@ def _divide(split: str, group: np.ndarray, label: np.ndarray, shares: Sequence[f
     def cut(count: int, what: str) -> np.ndarray:
         valid, test = (max(1, round(share * count)) for share in shares[1:])
         if valid + test >= count:
-            raise ValueError(f"x must have at least 3 {what}, so that each of shares has one, got {count}")
+            raise ValueError(f"x must have at least 3 {what}, one for each of shares, got {count}")
         return np.repeat(range(3), [count - valid - test, valid, test])
 
     # Sorted random numbers, because NumPy promises less for the way that `permutation` draws its own.
@@ -436,7 +337,7 @@ def _divide(split: str, group: np.ndarray, label: np.ndarray, shares: Sequence[f
     if split == "time":
         for one in range(group.max() + 1):
             here = np.flatnonzero(group == one)
-            part[here] = cut(len(here), "sequences, in each group,")
+            part[here] = cut(len(here), "sequences in each group")
         return part
     place, drawn = np.empty(len(group)), rng.random(len(group))
     for name in np.unique(label):  # spread over [0, 1) class by class, so that a cut takes its share of each

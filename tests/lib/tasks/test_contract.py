@@ -40,6 +40,7 @@ from rtx_lib.tasks import (
     SequentialDigits,
     Stories,
     StreamTask,
+    TableTask,
     Task,
     WindowOrder,
 )
@@ -108,6 +109,9 @@ READ = {
     "tags-ud_ewt": lambda place: place(CORPORA, PartsOfSpeech),
     "tags-conll2000": lambda place: place(CORPORA, PartsOfSpeech, "conll2000", framed=True),
     "senses-interest": lambda place: place(CORPORA, WordSense, size=90),
+    "table-classes": lambda place: TableTask(
+        [ROWS[: 3 + n % 4, n : n + 2] for n in range(90)], [n % 3 for n in range(90)]
+    ),
     "jsb": lambda place: place(small.music(), PolyphonicMusic, "jsb"),
     "jsb-3": lambda place: place(small.music(), PolyphonicMusic, "jsb", length=3),
     "jsb-summed": lambda place: place(small.music(), PolyphonicMusic, "jsb", summed=True),
@@ -120,6 +124,7 @@ STREAMED = {
     "enwik8-6-without-newlines": lambda place: place(small.enwik8(), Enwik8, 6, newlines=False),
 }
 CORPORA = small_corpora.corpora()
+ROWS = torch.rand(6, 91, generator=generator())
 SMALL = {"on-off"}  # all sentences that there are
 MAKERS = GENERATED | READ | STREAMED
 
@@ -146,7 +151,7 @@ def rows(*batches: tuple[Any, Tensor]) -> list[Any]:
     """The rows of batches, each without the padding at its end, which depends on the others."""
 
     def bare(row: Any) -> Any:
-        while isinstance(row, list) and row and row[-1] in (0, -1, -100, [0.0] * 88, [-1.0] * 88):
+        while isinstance(row, list) and row and row[-1] in (0, -1, -100, [0.0] * 2, [0.0] * 88, [-1.0] * 88):
             row.pop()
         return row
 
