@@ -196,8 +196,8 @@ def test_a_generator_that_ends_says_so():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (GRU, "an nn.Module, as .* is, got the class GRU"),
-        (Bare(), r"an nn.Module, as .* is, got Bare \(it comes first: fit\(model, task\)\)"),
+        (GRU, "be an nn.Module, as .* is, got the class GRU"),
+        (Bare(), r"be an nn.Module, as .* is, got Bare \(it comes first: fit\(model, task\)\)"),
         (NoState(3, 2), r"map \(x, state\) to \(y, state\), .*, got NoState, which takes no state"),
     ],
 )
