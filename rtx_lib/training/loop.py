@@ -45,15 +45,18 @@ def fit(
 ) -> History:
     """Train a model in place.
 
-    Without ``lr`` and ``optimizer`` a first try is made, and printed, unless ``clip`` or ``schedule`` say otherwise:
+    Without ``lr`` and ``optimizer`` a first try is made, and printed (:mod:`rtx_lib.training.defaults`). What ``clip``
+    and ``schedule`` say goes before:
 
-    ====================================  ======  ====  ========================
-    model                                 lr      clip  warm-up
-    ====================================  ======  ====  ========================
-    with attention                        0.003   1     over a tenth of the steps
-    with gates: LSTM, GRU and their kin   0.01    1     none
-    others                                0.003   1     none
-    ====================================  ======  ====  ========================
+    ===================================  =====  ====  ===========================
+    model                                lr     clip  warm-up
+    ===================================  =====  ====  ===========================
+    with attention                       0.002  1     over a tenth of the steps
+    with gates: LSTM, GRU and their kin  0.005  1     none
+    others                               0.003  1     none
+    ===================================  =====  ====  ===========================
+
+    A small table is soon known by heart: ``eval_every`` and ``keep_best="loss"`` keep what did best on "valid".
 
     The same seed on the same machine gives the same numbers, and a run that was interrupted and resumed from
     its checkpoint gives the numbers of one that was not. The batches come from a generator of their own;
