@@ -68,7 +68,7 @@ class Rows:
 
 
 class NoData:
-    """In place of splits where a task was loaded: its data stayed where they were."""
+    """In place of the splits of a task that was loaded: its data stayed where they were."""
 
     def __init__(self, name: str) -> None:
         self.name = name

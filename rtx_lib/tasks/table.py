@@ -17,19 +17,8 @@ from rtx_lib.tasks.splits import SPLITS, NoData, Rows, draw_batch, run_through
 from rtx_lib.tasks.vocabulary import IGNORED
 
 KINDS, WAYS = ("classes", "numbers"), ("row", "group", "time")
-KEPT: tuple[str, ...] = (
-    "name",
-    "kind",
-    "classes",
-    "every",
-    "pooling",
-    "length",
-    "input_size",
-    "output_size",
-    "middle",
-    "width",
-)
-KEPT += ("mean", "spread", "found")
+KEPT: tuple[str, ...] = ("name", "kind", "classes", "every", "pooling", "length", "input_size", "output_size", "found")
+KEPT += ("middle", "width", "mean", "spread")  # of x, by column, and of y
 
 
 class TableTask:
@@ -74,12 +63,12 @@ class TableTask:
         Rows of one sequence, if x is a long table. What is left at an end is a shorter one.
     groups
         To which machine, person or run each sequence, or row of a long table, belongs. No sequence has rows of two.
-    split
+    by
         What goes to "train", "valid" and "test". ``"row"``: any sequences, of each class its share. ``"group"``: whole
         groups. ``"time"``: the first, the next and the last, of each group if there are groups. None: groups if there
         are, else time for a long table, else rows.
-    shares
-        Of the three splits. Each has a sequence, or a group, at least.
+    splits
+        The shares of the three splits. Each has a sequence, or a group, at least.
     pooling
         With one label a sequence: the answer is the model's ``"last"`` output, or the ``"mean"`` over its real steps.
     weights
@@ -99,18 +88,18 @@ class TableTask:
         *,
         length: int | None = None,
         groups: Any = None,
-        split: str | None = None,
-        shares: Sequence[float] = (0.7, 0.15, 0.15),
+        by: str | None = None,
+        splits: Sequence[float] = (0.7, 0.15, 0.15),
         pooling: str = "last",
         weights: str | Mapping[Any, float] | None = None,
         seed: int = 0,
     ) -> None:
-        expect_each(kind=(kind, (None, *KINDS)), split=(split, (None, *WAYS)), pooling=(pooling, ("last", "mean")))
+        expect_each(kind=(kind, (None, *KINDS)), by=(by, (None, *WAYS)), pooling=(pooling, ("last", "mean")))
         expect_each(length=1 if length is None else length, seed=(seed, 0))
-        if len(shares) != 3 or not min(shares) > 0 or abs(sum(shares) - 1) > 1e-6:
-            raise ValueError(f"shares must be three positive numbers whose sum is 1, got {shares!r}")
-        if split == "group" and groups is None:
-            raise ValueError("groups must be given with split='group', got None")
+        if len(splits) != 3 or not min(splits) > 0 or abs(sum(splits) - 1) > 1e-6:
+            raise ValueError(f"splits must be three positive numbers whose sum is 1, got {splits!r}")
+        if by == "group" and groups is None:
+            raise ValueError("groups must be given with by='group', got None")
         flat, sizes = read_steps(x, length)
         labels, self.every = read_labels(y, sizes)
         group = np.zeros(len(sizes), int) if groups is None else read_groups(groups, len(sizes))
@@ -121,9 +110,9 @@ class TableTask:
         starts = np.cumsum(sizes) - sizes
         group = group[starts] if length else group
         self.kind, labels = kind_of(labels, kind)
-        self.split = split or ("group" if groups is not None else "time" if length else "row")
+        self.by = by or ("group" if groups is not None else "time" if length else "row")
         once = labels[starts] if self.kind == "classes" and not self.every else np.zeros(len(starts))
-        part = _divide(self.split, group, once, shares, seed)
+        part = _divide(self.by, group, once, splits, seed)
         self.name, self.length, self.pooling, self.input_size = f"table-{self.kind}", length, pooling, flat.shape[1]
         where, count = torch.from_numpy(starts), torch.from_numpy(sizes)
         self.rows = {name: torch.from_numpy(np.flatnonzero(part == number)) for number, name in enumerate(SPLITS)}
@@ -141,13 +130,13 @@ class TableTask:
 
     @classmethod
     def from_configuration(cls, configuration: dict[str, Any]) -> TableTask:
-        """The task without its data: what :func:`rtx_lib.load` needs."""
+        """The task without its data: what ``load`` needs."""
         task = cls.__new__(cls)
         vars(task).update(configuration, splits=NoData(configuration["name"]), weights=None)
         return task
 
     def configuration(self) -> dict[str, Any]:
-        """What :func:`rtx_lib.save` keeps: all but the data."""
+        """What ``save`` keeps: all but the data."""
         return {name: getattr(self, name) for name in KEPT}
 
     def encode(self, x: Any) -> tuple[Tensor, Tensor]:
@@ -232,7 +221,7 @@ class TableTask:
         names, codes = np.unique(labels, return_inverse=True)
         missing = np.setdiff1d(codes, codes[train])
         if len(missing):
-            where = "must have each class in training too; try another split, seed or shares"
+            where = "must have each class in training too; try another seed or split by other means"
             raise ValueError(f"y {where}, got {names[missing[0]].item()!r} in valid or test only")
         if len(names) < 2:
             raise ValueError(f"y must hold two classes at least, got {names[0].item()!r} only")
@@ -258,7 +247,7 @@ class TableTask:
         labels = f"{len(self.classes)} classes ({some}{', ...' * (len(self.classes) > 5)})" if some else "numbers"
         labels += f", one a {'step' if self.every else 'sequence'}"
         sizes = ", ".join(f"{len(count):,} {name}" for name, count in counts.items())
-        return f"TableTask: {sizes} by {self.split}; {steps} steps of {self.input_size} numbers; {labels}"
+        return f"TableTask: {sizes} by {self.by}; {steps} steps of {self.input_size} numbers; {labels}"
 
     def _scaled(self, flat: np.ndarray) -> Tensor:
         return torch.from_numpy((flat - self.middle) / self.width).float()
@@ -318,23 +307,23 @@ def _windows(group: np.ndarray, length: int) -> np.ndarray:
     return np.asarray(whole).min(1)
 
 
-def _divide(split: str, group: np.ndarray, label: np.ndarray, shares: Sequence[float], seed: int) -> np.ndarray:
+def _divide(by: str, group: np.ndarray, label: np.ndarray, splits: Sequence[float], seed: int) -> np.ndarray:
     """To which split, 0 to 2, each sequence (N,) goes."""
 
     def cut(count: int, what: str) -> np.ndarray:
-        valid, test = (max(1, round(share * count)) for share in shares[1:])
+        valid, test = (max(1, round(share * count)) for share in splits[1:])
         if valid + test >= count:
-            raise ValueError(f"x must have at least 3 {what}, one for each of shares, got {count}")
+            raise ValueError(f"x must have at least 3 {what}, one for each of splits, got {count}")
         return np.repeat(range(3), [count - valid - test, valid, test])
 
     # Sorted random numbers, because NumPy promises less for the way that `permutation` draws its own.
     rng, part = np.random.default_rng(seed), np.empty(len(group), int)
-    if split == "group":
+    if by == "group":
         order = rng.random(group.max() + 1).argsort()
         number = np.empty(len(order), int)
         number[order] = cut(len(order), "groups")
         return number[group]
-    if split == "time":
+    if by == "time":
         for one in range(group.max() + 1):
             here = np.flatnonzero(group == one)
             part[here] = cut(len(here), "sequences in each group")

@@ -137,7 +137,7 @@ def test_groups_stay_together_and_time_does_not_run_backwards():
     held = [set(machine[task.rows[split]]) for split in task.rows]
     assert [len(part) for part in held] == [6, 2, 2] and len(set.union(*held)) == 10
     for groups in (None, machine[np.arange(40) % 4]):
-        task = TableTask(X, TOTAL, groups=groups, split="time")
+        task = TableTask(X, TOTAL, groups=groups, by="time")
         for name in [None] if groups is None else set(groups):
             own = [[at for at in task.rows[split] if groups is None or groups[at] == name] for split in task.rows]
             assert max(own[0]) < min(own[1]) <= max(own[1]) < min(own[2])
@@ -146,8 +146,8 @@ def test_groups_stay_together_and_time_does_not_run_backwards():
 @pytest.mark.parametrize("split", [None, "row", "time"])
 def test_a_long_table_is_cut_and_no_sequence_has_rows_of_two_groups(split):
     rows, groups = np.stack([np.arange(120), np.arange(120) % 5], 1), np.arange(120) % 5  # the groups stand mixed
-    task = TableTask(rows, rows[:, 0] / 7, "numbers", length=7, groups=groups, split=split)
-    assert task.every and task.split == (split or "group")
+    task = TableTask(rows, rows[:, 0] / 7, "numbers", length=7, groups=groups, by=split)
+    assert task.every and task.by == (split or "group")
     seen = []
     for part in task.rows:
         for x, _ in task.batches(part, 1):
@@ -155,9 +155,7 @@ def test_a_long_table_is_cut_and_no_sequence_has_rows_of_two_groups(split):
             assert (values[:, 1] - values[0, 1]).abs().max() < 1e-4 and len(values) in (7, 24 % 7)
             assert torch.allclose(values[1:, 0] - values[:-1, 0], torch.tensor(5.0).double(), atol=1e-3)
             seen += values[:, 0].round().int().tolist()
-    assert (
-        sorted(seen) == list(range(120)) and TableTask(rows, groups, length=7, shares=(0.6, 0.2, 0.2)).split == "time"
-    )
+    assert sorted(seen) == list(range(120)) and TableTask(rows, groups, length=7, splits=(0.6, 0.2, 0.2)).by == "time"
 
 
 def test_weights_change_the_loss_and_no_metric():
@@ -175,11 +173,11 @@ def test_weights_change_the_loss_and_no_metric():
 
 def test_baselines_by_hand():
     y = np.asarray([[0, 0, 1], [1, 1, 1], [0, 1, 0]] * 3)
-    task = TableTask(np.ones((9, 3)), y, split="time", shares=(1 / 3, 1 / 3, 1 / 3))  # 5 of 9 in training are 1
+    task = TableTask(np.ones((9, 3)), y, by="time", splits=(1 / 3, 1 / 3, 1 / 3))  # 5 of 9 in training are 1
     third = {"most frequent class": 5 / 9, "label before": 4 / 9, "uniform guess loss": math.log(2)}
     assert task.baselines() == pytest.approx(third)
     x = np.asarray([[1.0, 2], [3, 6], [4, 9], [7, 8]])
-    found = TableTask(x, [3.0, 7.0, 9.0, 6.5], "numbers", split="time").baselines()
+    found = TableTask(x, [3.0, 7.0, 9.0, 6.5], "numbers", by="time").baselines()
     assert found == pytest.approx({"mean rmse": 1.5, "last value rmse": 1.5})
 
 
@@ -205,7 +203,7 @@ WRONG = {
     "y must hold two classes at least, got 'a' only": {"y": ["a"] * 40},
     "y must have each class in training too; .*, got 'rare' in valid or test only": {
         "y": [*SIGN[:-1], "rare"],
-        "split": "time",
+        "by": "time",
     },
     r"y\[0\] must have shape \(\d,\), a label for each step of x\[0\], got \(9,\)": {"y": [[0] * 9] * 40},
     "kind must be one of .*, got 'class'": {"kind": "class"},
@@ -225,11 +223,11 @@ WRONG = {
     },
     r"x\[39\] must have shape \(T, D\), T at least 1 and D as x\[0\], got \(0, 2\)": {"x": [*X[:-1], np.ones((0, 2))]},
     "x must be .*, got rows of unequal length": {"length": 4},
-    "x must have at least 3 sequences, one for each of shares, got 2": {"x": X[:2], "y": SIGN[:2]},
-    "x must have at least 3 groups, one for each of shares, got 2": {"groups": [0, 1] * 20},
+    "x must have at least 3 sequences, one for each of splits, got 2": {"x": X[:2], "y": SIGN[:2]},
+    "x must have at least 3 groups, one for each of splits, got 2": {"groups": [0, 1] * 20},
     r"groups must have shape \(40,\), one for each entry of x, got \(2,\)": {"groups": [0, 1]},
-    "groups must be given with split='group', got None": {"split": "group"},
-    "shares must be three positive numbers whose sum is 1, got": {"shares": (0.5, 0.5)},
+    "groups must be given with by='group', got None": {"by": "group"},
+    "splits must be three positive numbers whose sum is 1, got": {"splits": (0.5, 0.5)},
     "weights must be 'balanced' or numbers by class, got 'even'": {"weights": "even"},
     "weights must be positive, one for each of .*, got {'over': 1}": {"weights": {"over": 1}},
     "weights must be None for numbers, got 'balanced'": {"y": TOTAL, "weights": "balanced"},
