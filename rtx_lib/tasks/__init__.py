@@ -21,6 +21,7 @@ from rtx_lib.tasks.sentiment import GeneratedSentiment, Sentiment
 from rtx_lib.tasks.skipgram import SkipGrams
 from rtx_lib.tasks.state_tracking import GroupWords, Parity
 from rtx_lib.tasks.stories import Stories
+from rtx_lib.tasks.table import TableTask
 from rtx_lib.tasks.tagging import PartsOfSpeech, WordSense
 from rtx_lib.tasks.text_task import TextTask
 from rtx_lib.tasks.texts import CharacterText, Enwik8, PennTreebank

@@ -21,6 +21,10 @@ class Task(Protocol):
     A prediction is always the whole output of a model, (B, T, output_size): the task picks the positions
     that count.
 
+    Five members are needed: `input_size`, `output_size`, `batch`, `loss` and `metrics`. Without a `name` a task bears
+    that of its class; without `batches` it is evaluated on a thousand sequences that `batch` draws, always the same.
+    `rtx_lib.training.fit` names what is missing, and takes other data, too (`rtx_lib.training.data.Pairs`).
+
     Some more are optional. Two methods concern metrics, and `rtx_lib.training.evaluate` uses them where a task has
     them. `weight(y)` is the number of positions that count in labels y, and a metric is then a mean over these
     positions: batches are weighted by it, without it by their number of sequences. `finish(metrics)` returns the

@@ -1,12 +1,17 @@
 """What a model is worth on a split, and how large it is."""
 
+import math
+from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from rtx_lib.training.checkpoints import move
+
+DRAWN = 1_997_000_001  # the seed of sequences that stand in for a finite split, large so that no run draws them
 
 
 @torch.no_grad()
@@ -29,7 +34,7 @@ def evaluate(
     model, task
         Any model and task that follow the library's contracts.
     split
-        Passed to ``task.batches``.
+        Passed to ``task.batches``; of a task that has none, to :func:`drawn`.
     batch_size
         Sequences a batch; the result depends on it only by rounding. With a ``stream_length``: parallel streams, each
         of which begins without a state.
@@ -52,7 +57,8 @@ def evaluate(
     weight, finish = getattr(task, "weight", len), getattr(task, "finish", dict)
     total: dict[str, float] = {}
     seen = 0
-    source = task.stream(split, batch_size, stream_length) if stream_length else task.batches(split, batch_size)
+    read = getattr(task, "batches", partial(drawn, task))
+    source = task.stream(split, batch_size, stream_length) if stream_length else read(split, batch_size)
     state = None
     for x, y in islice(source, batches):
         y, x = y.to(device), move(x, device)  # x may be a pair
@@ -64,7 +70,7 @@ def evaluate(
         seen += count
     model.train(was_training)
     if not seen:
-        raise ValueError(f"split must hold at least one sequence, {split!r} of {task.name} holds none")
+        raise ValueError(f"split must hold at least one sequence, {split!r} of {name_of(task)} holds none")
     return finish({name: value / seen for name, value in total.items()})
 
 
@@ -72,6 +78,17 @@ def parameter_count(model: nn.Module) -> int:
     """Trainable parameters outside embedding tables, each counted once."""
     tables = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
     return sum(p.numel() for p in model.parameters() if p.requires_grad and id(p) not in tables)
+
+
+def name_of(task: Any) -> str:
+    """The task's name, or that of its class."""
+    return str(getattr(task, "name", type(task).__name__))
+
+
+def drawn(task: Any, split: str, size: int) -> Iterator[tuple[Any, Tensor]]:
+    """About a thousand sequences, always the same, of a task that has no ``batches`` of its own."""
+    generator = torch.Generator().manual_seed(DRAWN)
+    return (task.batch(split, size, generator) for _ in range(math.ceil(1_000 / size)))
 
 
 def check_positive(**values: float | None) -> None:
@@ -84,4 +101,4 @@ def check_positive(**values: float | None) -> None:
 def check_stream(task: Any, stream_length: int | None) -> None:
     """Raise ``ValueError`` for a stream of a task that has none."""
     if stream_length and not hasattr(task, "stream"):
-        raise ValueError(f"stream_length must be None because {task.name} has no stream, got {stream_length}")
+        raise ValueError(f"stream_length must be None because {name_of(task)} has no stream, got {stream_length}")

@@ -10,7 +10,9 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from rtx_lib.training.checkpoints import Run, detach, move
-from rtx_lib.training.evaluation import check_positive, check_stream, evaluate
+from rtx_lib.training.data import as_task, check_model
+from rtx_lib.training.defaults import first_try
+from rtx_lib.training.evaluation import check_positive, check_stream, evaluate, name_of
 from rtx_lib.training.history import History
 from rtx_lib.training.processes import ALONE, Processes
 from rtx_lib.training.schedules import Plateau, Schedule
@@ -21,8 +23,8 @@ def fit(
     task: Any,
     *,
     steps: int,
-    batch_size: int,
-    lr: float = 1e-3,
+    batch_size: int | None = None,
+    lr: float | None = None,
     optimizer: torch.optim.Optimizer | None = None,
     clip: float | None = None,
     schedule: Schedule | None = None,
@@ -39,8 +41,22 @@ def fit(
     checkpoint_every: int = 500,
     progress: bool = True,
     processes: Processes = ALONE,
+    loss: Callable[[Tensor, Tensor], Tensor] | None = None,
 ) -> History:
     """Train a model in place.
+
+    Without ``lr`` and ``optimizer`` a first try is made, and printed (:mod:`rtx_lib.training.defaults`). What ``clip``
+    and ``schedule`` say goes before:
+
+    ===================================  =====  ====  ===========================
+    model                                lr     clip  warm-up
+    ===================================  =====  ====  ===========================
+    with attention                       0.002  1     over a tenth of the steps
+    with gates: LSTM, GRU and their kin  0.005  1     none
+    others                               0.003  1     none
+    ===================================  =====  ====  ===========================
+
+    A small table is soon known by heart: ``eval_every`` and ``keep_best="loss"`` keep what did best on "valid".
 
     The same seed on the same machine gives the same numbers, and a run that was interrupted and resumed from
     its checkpoint gives the numbers of one that was not. The batches come from a generator of their own;
@@ -52,14 +68,17 @@ def fit(
     Parameters
     ----------
     model, task
-        Any model and task that follow the library's contracts. The model is moved to ``device``.
+        Any model and task that follow the library's contracts. The model is moved to ``device``. Or data that come with
+        a ``loss``: a ``DataLoader``, a ``TensorDataset``, any iterable of batches (x, y), as
+        :class:`rtx_lib.training.data.Pairs` says.
     steps, batch_size
-        Number of updates, and sequences (or parallel streams) in each, over all processes.
+        Number of updates, and sequences (or parallel streams) in each, over all processes. Data that are batches
+        already have no other ``batch_size``.
     lr, optimizer
         Adam with this learning rate, unless an optimizer is given; its own rates are then the base.
     clip
         Largest gradient norm; larger gradients are scaled down to it (Pascanu, Mikolov and Bengio 2013,
-        algorithm 1). None leaves gradients alone.
+        algorithm 1). None leaves gradients alone, where there is ``lr`` or ``optimizer``.
     schedule
         Factor on the base rate as a function of the step, which counts from 1.
     plateau
@@ -86,6 +105,9 @@ def fit(
         Show a bar on standard error (the main process does).
     processes
         Who takes part, and in which precision they train; evaluations are in full precision.
+    loss
+        With data that are no task, a function of the model's whole prediction and y that returns a scalar. Nothing is
+        held out then and ``eval_every`` is refused, unless the data are ``Pairs(data, loss, valid=...)``.
 
     Raises
     ------
@@ -94,17 +116,26 @@ def fit(
     ValueError
         For a checkpoint of another run (of another number of processes or precision, too) or that cannot be read.
     """
+    check_model(model)
+    how: dict[str, Any] = {"batch_size": batch_size, "stream": bool(stream_length), "eval_every": eval_every}
+    task = as_task(task, loss, **how, resumed=checkpoint is not None or processes.count > 1)
     sizes = {"eval_batches": eval_batches, "eval_batch_size": eval_batch_size, "checkpoint_every": checkpoint_every}
     check_positive(steps=steps, lr=lr, eval_every=eval_every, **sizes)
     if (keep_best or plateau) and not eval_every:
         raise ValueError("eval_every must be given with keep_best or plateau, got None")
+    start, quiet = first_try(model), not (progress and processes.main)
+    if lr is None and optimizer is None:
+        clip, schedule = clip or start.clip, schedule or start.schedule(steps)
+        if not quiet:
+            tqdm.write(f"fit: {start}")
     torch.manual_seed(seed + 1_000_003 * processes.rank)  # for dropout, another mask in each process
-    run = Run(model, optimizer or torch.optim.Adam(model.parameters(), lr=lr), seed, device, processes)
-    how: dict[str, Any] = {"batch_size": batch_size, "clip": clip, "stream_length": stream_length}
-    run.resume(checkpoint, {"task": task.name, "steps": steps, "keep_best": keep_best} | how)
-    made, quiet = len(run.history.step), not (progress and processes.main)
+    optimizer = optimizer or torch.optim.Adam(model.parameters(), lr=start.lr if lr is None else lr)
+    run = Run(model, optimizer, seed, device, processes)
+    how = {"batch_size": batch_size, "clip": clip, "stream_length": stream_length}
+    run.resume(checkpoint, {"task": name_of(task), "steps": steps, "keep_best": keep_best} | how)
+    made = len(run.history.step)
     scored: dict[str, Any] = {"batch_size": eval_batch_size, "batches": eval_batches, "stream_length": stream_length}
-    with tqdm(total=steps, initial=made, desc=task.name, disable=quiet, mininterval=1) as bar:
+    with tqdm(total=steps, initial=made, desc=name_of(task), disable=quiet, mininterval=1) as bar:
         for step in islice(updates(run, task, schedule=schedule, plateau=plateau, **how), steps - made):
             if after_step:
                 after_step(step, model, run.history.loss[-1])
@@ -175,5 +206,5 @@ def batches(
             if number > skip:
                 yield number, piece
         if not number:
-            raise ValueError(f"stream_length and batch_size must leave at least one piece of {task.name}, got none")
+            raise ValueError(f"stream_length and batch_size must leave at least one piece of {name_of(task)}, got none")
         skip = 0

@@ -40,6 +40,7 @@ from rtx_lib.tasks import (
     SequentialDigits,
     Stories,
     StreamTask,
+    TableTask,
     Task,
     TextTask,
     WindowOrder,
@@ -109,6 +110,9 @@ READ = {
     "tags-ud_ewt": lambda place: place(CORPORA, PartsOfSpeech),
     "tags-conll2000": lambda place: place(CORPORA, PartsOfSpeech, "conll2000", framed=True),
     "senses-interest": lambda place: place(CORPORA, WordSense, size=90),
+    "table-classes": lambda place: TableTask(
+        [ROWS[: 3 + n % 4, n : n + 2] for n in range(90)], [n % 3 for n in range(90)]
+    ),
     "jsb": lambda place: place(small.music(), PolyphonicMusic, "jsb"),
     "jsb-3": lambda place: place(small.music(), PolyphonicMusic, "jsb", length=3),
     "jsb-summed": lambda place: place(small.music(), PolyphonicMusic, "jsb", summed=True),
@@ -124,6 +128,7 @@ STREAMED = {
 }
 STREAMED |= {f"text-{level}-6": lambda place, level=level: TextTask(PROSE, 6, level) for level in LEVELS}
 CORPORA = small_corpora.corpora()
+ROWS = torch.rand(6, 91, generator=generator())
 SMALL = {"on-off"}  # all sentences that there are
 MAKERS = GENERATED | READ | STREAMED
 
@@ -150,7 +155,7 @@ def rows(*batches: tuple[Any, Tensor]) -> list[Any]:
     """The rows of batches, each without the padding at its end, which depends on the others."""
 
     def bare(row: Any) -> Any:
-        while isinstance(row, list) and row and row[-1] in (0, -1, -100, [0.0] * 88, [-1.0] * 88):
+        while isinstance(row, list) and row and row[-1] in (0, -1, -100, [0.0] * 2, [0.0] * 88, [-1.0] * 88):
             row.pop()
         return row
 
