@@ -29,6 +29,6 @@ from rtx_lib.models import (
     TransformerXL,
 )
 from rtx_lib.tasks import AddingProblem, CharacterText, CopyMemory, SequentialDigits
-from rtx_lib.training import evaluate, fit, parameter_count
+from rtx_lib.training import checkup, evaluate, fit, parameter_count
 
 __version__ = "0.1.0"
