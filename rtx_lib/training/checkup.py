@@ -42,8 +42,10 @@ RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 """The learning rates that are tried, of Adam."""
 
 _ROWS = 8  # examples to be learned by heart
-_ABOVE = 3.0  # times the loss of a guess: more at the start means weights that are too large
-_LEARNED = 0.3  # of the loss of the best constant: less means that the examples are known
+_ABOVE = 20.0  # times the loss of a guess: more at the start means weights that are too large
+_LEARNED = 0.6  # of the loss of the best constant: less means that it learns them
+_KNOWN = 0.1  # of it: training ends
+_HALVED = 0.5  # of the loss at the start: enough to know that a rate trains
 _FALLEN = 0.2  # of the loss at the start: a rate at which it falls by less does not train
 _ROUNDING = 1e-4  # of the largest output: a smaller change is none
 
@@ -189,7 +191,7 @@ class _Patient:
     def labels(self) -> str:
         """ "steps" where there is a label for each, else "rows"."""
         B, T, width = self.start.shape
-        each = self.y.shape[:2] == (B, T) and (self.y.ndim > 2 or not self.y.is_floating_point() or T != width)
+        each = self.y.shape[:2] == (B, T) and (self.y.ndim > 2 or not self.y.is_floating_point() or width != T)
         return "steps" if each else "rows"
 
     @property
@@ -219,19 +221,22 @@ class _Patient:
 
     @cached_property
     def runs(self) -> list["_Run"]:
-        """A third of the steps at each rate."""
-        rates = sorted({*RATES, *([] if self.lr is None else [self.lr])})
-        runs = [_Run(self, rate) for rate in rates]
-        for run in runs:
-            run.go(self.steps // 3)
+        """At each rate a third of the steps, or fewer where the loss has halved by then."""
+        runs = [_Run(self, rate) for rate in sorted({*RATES, *([] if self.lr is None else [self.lr])})]
+        middle = (time.perf_counter() + self.deadline) / 2
+        for _ in range(0, self.steps // 3, 5):  # in turn, so that all have had the same when the time is up
+            for run in runs:
+                run.go(5, middle, enough=_HALVED)
         return runs
 
     @cached_property
     def trained(self) -> "_Run":
-        """All steps, at the best of the five rates."""
-        best = min((run for run in self.runs if run.rate in RATES), key=lambda run: (run.low > _LEARNED / 3 * self.guess, len(run.losses), run.low))
-        best.go(self.steps - len(best.losses))
-        return best
+        """All steps at one rate: in the middle of those that halve the loss, else at the best."""
+        runs = [run for run in self.runs if run.rate in RATES]
+        good = [run for run in runs if run.fall > _HALVED]
+        run = good[len(good) // 2] if good else max(runs, key=lambda run: run.fall)
+        run.go(self.steps - len(run.losses), self.deadline)
+        return run
 
     @property
     def models(self) -> tuple[nn.Module, nn.Module]:
@@ -249,41 +254,46 @@ class _Run:
 
     def __init__(self, patient: _Patient, rate: float) -> None:
         self.patient, self.rate, self.model = patient, rate, copy.deepcopy(patient.model)
-        weights = [p for p in self.model.parameters() if p.requires_grad]
-        self.optimizer = torch.optim.Adam(weights, lr=rate, foreach=True) if weights else None
+        weights = [p for p in self.model.parameters() if p.requires_grad] or [nn.Parameter(torch.zeros(1))]
+        self.optimizer = torch.optim.Adam(weights, lr=rate, foreach=True)
         self.losses: list[float] = []
         self.error, self.late = "", False
 
     @property
     def low(self) -> float:
-        """The lowest loss so far, infinite as soon as one is not finite."""
-        return min(self.losses) if self.losses and all(map(math.isfinite, self.losses)) else math.inf
+        """The lowest loss so far."""
+        return min(self.losses, default=math.inf)
 
     @property
     def fall(self) -> float:
         """By which share of the loss at the start it has come down, over the last steps."""
         last = self.losses[-5:]
-        return 1 - sum(last) / len(last) / self.losses[0] if last and self.losses[0] > 0 else 0.0
+        fall = 1 - sum(last) / len(last) / self.losses[0] if last and self.losses[0] > 0 else 0.0
+        return fall if math.isfinite(fall) else -math.inf
 
-    def go(self, steps: int) -> None:
-        """So many steps more, fewer where nothing is left to learn or to hope for, or no time."""
-        self.model.train()
-        torch.manual_seed(self.patient.seed)
+    def go(self, steps: int, deadline: float, enough: float = 1.0) -> None:
+        """So many steps more, fewer where it has learned, has fallen by enough, cannot go on, or time is up."""
+        torch.manual_seed(self.patient.seed + len(self.losses))
         for _ in range(steps):
-            if self.late or self.error or self.optimizer is None:
+            self.late = time.perf_counter() > deadline
+            known = self.losses and self.low < _KNOWN * abs(self.patient.guess)
+            if self.late or known or self.error or self.fall > enough:
                 return
-            try:
-                loss = self.patient.loss(output_of(self.model(self.patient.x), self.patient.start), self.patient.y)
-                self.losses.append(loss.item())
-                self.optimizer.zero_grad()
-                loss.backward()
-            except RuntimeError as error:
-                self.error = str(error).split(".")[0]
-                return
-            if not math.isfinite(self.losses[-1]) or self.low < _LEARNED / 3 * abs(self.patient.guess):
-                return
+            self.step()
+
+    def step(self) -> None:
+        """One step of training, or the error that keeps it from being made."""
+        try:
+            self.model.train()
+            loss = self.patient.loss(output_of(self.model(self.patient.x), self.patient.start), self.patient.y)
+            self.losses.append(loss.item())
+            self.optimizer.zero_grad()
+            loss.backward()
             self.optimizer.step()
-            self.late = time.perf_counter() > self.patient.deadline
+        except RuntimeError as error:
+            self.error = str(error).split(".")[0]
+        if not math.isfinite(self.losses[-1]):
+            self.error = "the loss is not finite any more"
 
 
 def _patient(
@@ -343,14 +353,14 @@ def _by_heart(patient: _Patient) -> Found:
     if 0 <= patient.guess < 1e-6:
         return None, "", "one constant answers all examples: there is nothing to learn by heart"
     run = patient.trained
-    share, number = run.low / patient.guess, f"{len(run.losses)} steps at {run.rate:g}"
-    if run.error or run.optimizer is None:
-        return False, run.error or "no weights", "no step of training can be made"
-    number = f"{share:.2g} of the best constant's loss after {number}"
+    share = run.low / patient.guess
+    number = f"{share:.2g} of the best constant's loss after {len(run.losses)} steps at {run.rate:g}"
+    if not run.losses[1:]:
+        return False, number, f"no step of training can be made: {run.error}"
     if share < _LEARNED:
         return True, number, "it can learn: what is left is data, rate and patience"
     if run.late:
-        return None, number, "the time ran out before it was clear: give it more seconds"
+        return None, number, "the time was up before it was clear: give it more seconds"
     why = "not even eight examples: look at the lines that fail below; if none does, the loss has a floor (softmax"
     return False, number, f"{why} applied twice, shapes that broadcast), or the model is too small"
 
@@ -367,16 +377,22 @@ def _causal(patient: _Patient) -> Found:
     changed = torch.cat([x[:, :middle], patient.shuffled()[:, middle:]], 1)
     leak = max(_change(patient, model, changed, slice(None), slice(middle)) for model in patient.models)
     number = f"a later input changes earlier outputs by {leak:.2g}"
-    why = "the model sees what it is to predict: a mask that is missing or not -inf, a second direction, a mean over time"
+    why = (
+        "the model sees what it is to predict: a mask that is missing or not -inf, a second direction, a mean over time"
+    )
     return leak < _ROUNDING, number, "no output knows what comes later" if leak < _ROUNDING else why
 
 
 def _rows(patient: _Patient) -> Found:
-    x, y, other = patient.x, patient.y, patient.other
+    x, other = patient.x, patient.other
     if not isinstance(x, Tensor) or len(x) < 3:
         return None, "", "x is not one tensor of several rows"
     if other is not None and x.shape[1:] == other.shape[1:] and torch.equal(x, other[: len(x)]):
-        return False, "two batches, the same rows", "each batch is the same: the generator is not used, or nothing shuffles"
+        return (
+            False,
+            "two batches, the same rows",
+            "each batch is the same: the generator is not used, or nothing shuffles",
+        )
     mixed, learning = [], []
     for row in (len(x) // 2, len(x) - 1):
         changed = patient.shuffled()
@@ -388,13 +404,23 @@ def _rows(patient: _Patient) -> Found:
         return False, number, "time and batch are exchanged (batch_first, view for transpose), or a norm goes over rows"
     alone, others = _answer(patient, row)
     if others > alone / 2:
-        return False, f"{others / max(alone, 1e-30):.2g} of a label's effect is on other rows", (
-            "the loss compares each row with all labels: (B,) against (B, 1) broadcasts"
+        return (
+            False,
+            f"{others / max(alone, 1e-30):.2g} of a label's effect is on other rows",
+            ("the loss compares each row with all labels: (B,) against (B, 1) broadcasts"),
         )
     batch_norm = any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in patient.model.modules())
     if max(learning) > _ROUNDING and not batch_norm:
-        return False, f"in training other rows change an output by {max(learning):.2g}", "a norm or a mean goes over rows"
-    return True, number, "in training they do, by batch normalisation" if max(learning) > _ROUNDING else "each row is alone"
+        return (
+            False,
+            f"in training other rows change an output by {max(learning):.2g}",
+            "a norm or a mean goes over rows",
+        )
+    return (
+        True,
+        number,
+        "in training they do, by batch normalisation" if max(learning) > _ROUNDING else "each row is alone",
+    )
 
 
 def _gradients(patient: _Patient) -> Found:
@@ -443,7 +469,11 @@ def _padding(patient: _Patient) -> Found:
         last = max(counted.any(0).nonzero().flatten().tolist(), default=-1) + 1
         return False, f"step {last} of {T}", "the loss reads an output from before the end of the sequence"
     if patient.labels == "steps" and (place := _misplaced(patient)) is not None:
-        return False, place, "each label must meet the output of its own step: shifted twice, or reshaped in a wrong order"
+        return (
+            False,
+            place,
+            "each label must meet the output of its own step: shifted twice, or reshaped in a wrong order",
+        )
     return True, number, "the right steps count"
 
 
@@ -461,23 +491,29 @@ def _modes(patient: _Patient) -> Found:
     run = patient.trained
     train, test = (patient.loss(patient.run(run.model, patient.x, mode), patient.y).item() for mode in (True, False))
     if train < _LEARNED * patient.guess and test > patient.guess:
-        return False, f"what costs {train:.2g} in training costs {test:.2g}", "statistics that do not follow, or dropout unscaled"
+        return (
+            False,
+            f"what costs {train:.2g} in training costs {test:.2g}",
+            "statistics that do not follow, or dropout unscaled",
+        )
     return True, number, "evaluation leaves nothing to chance"
 
 
 def _rates(patient: _Patient) -> Found:
     falls = {run.rate: run.fall for run in patient.runs}
     good = [rate for rate in RATES if falls[rate] > _FALLEN]
-    number = f"falls at {', '.join(f'{rate:g}' for rate in good) or 'none'} of {', '.join(f'{r:g}' for r in RATES)}"
     best = max(RATES, key=lambda rate: falls[rate])
-    if any(run.late for run in patient.runs):
-        return None, number, "the time ran out: give it more seconds"
+    number = f"falls at {', '.join(f'{rate:g}' for rate in good) or 'none'} of {', '.join(f'{r:g}' for r in RATES)}"
+    lr = best if patient.lr is None else patient.lr
+    wrong = falls[lr] < _FALLEN
+    if wrong and any(run.late for run in patient.runs):
+        return None, number, "the time was up before it was clear: give it more seconds"
     if not good:
         return False, number, "no rate helps, so the rate is not what is wrong"
-    if patient.lr is not None and falls[patient.lr] < _FALLEN:
-        number = f"at {patient.lr:g} it falls by {falls[patient.lr]:.0%}, at {best:g} by {falls[best]:.0%}"
-        return False, number, f"your rate is too {'high' if patient.lr > best else 'low'}"
-    return True, number, f"fastest at {best:g}, on eight examples"
+    if wrong:
+        number = f"at {lr:g} it falls by {max(falls[lr], 0):.0%}, at {best:g} by {falls[best]:.0%}"
+        return False, number, f"your rate is too {'high' if lr > best else 'low'}"
+    return True, number, "on eight examples; on all of them the best may be lower"
 
 
 _LINES: dict[str, tuple[Callable[[_Patient], Found], str]] = {
@@ -526,7 +562,8 @@ class _FirstFloats(TorchFunctionMode):
 
     def __init__(self, x: Tensor) -> None:
         super().__init__()
-        self.sizes, self.leaf = {tuple(x.shape), (x.shape[1], x.shape[0])}, None
+        self.sizes = {(x.shape[0], x.shape[1]), (x.shape[1], x.shape[0])}
+        self.leaf: Tensor | None = None
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run one function of torch, and look at what it gives."""
@@ -534,7 +571,9 @@ class _FirstFloats(TorchFunctionMode):
         if self.leaf is not None or not isinstance(made, Tensor) or not made.is_floating_point():
             return made
         given = [entry for entry in tree_leaves((args, kwargs)) if isinstance(entry, Tensor)]
-        whole = any(entry.dtype in (torch.int64, torch.int32) and tuple(entry.shape[:2]) in self.sizes for entry in given)
+        whole = any(
+            entry.dtype in (torch.int64, torch.int32) and tuple(entry.shape[:2]) in self.sizes for entry in given
+        )
         if whole and made.ndim > 1 and tuple(made.shape[:2]) in self.sizes:
             self.leaf = made = leaf(made)
         return made
@@ -601,7 +640,11 @@ def _misplaced(patient: _Patient) -> str | None:
     if not effect.any():
         return f"the label of step {step + 1} counts nowhere"
     found = divmod(there, effect.shape[1])
-    return None if found == (row, step) else f"the label of row {row}, step {step + 1} counts at {found[0]}, {found[1] + 1}"
+    return (
+        None
+        if found == (row, step)
+        else f"the label of row {row}, step {step + 1} counts at {found[0]}, {found[1] + 1}"
+    )
 
 
 def _known(y: Tensor) -> Tensor:

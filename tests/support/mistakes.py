@@ -6,6 +6,30 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from rtx_lib.layers import GRU, LSTM, RNN, MixerStack, Readout
+from rtx_lib.models import (
+    GPT,
+    LRU,
+    MLSTM,
+    QRNN,
+    RGLRU,
+    S4D,
+    SLSTM,
+    TCN,
+    CausalTransformer,
+    DeltaNet,
+    Encoder,
+    IndRNN,
+    LinearAttention,
+    Mamba,
+    Mamba2,
+    MinGRU,
+    PlainGPT,
+    RTransformer,
+    TransformerXL,
+)
+from rtx_lib.tasks import AddingProblem, CharacterText, CopyMemory, Lag, Parity, PartsOfSpeech, SequentialDigits
+
 
 class Attention(nn.Module):
     """A block of a GPT: causal attention and an MLP, before each a norm and around each a residual connection."""
@@ -141,7 +165,7 @@ def padded(task, counted=True):
     def batch(split, size, generator):
         x, y = task.batch(split, size, generator)
         behind = torch.arange(x.shape[1]) >= torch.randint(4, x.shape[1], (size, 1), generator=generator)
-        x = x.masked_fill(behind if x.ndim == 2 else behind[..., None], 0)
+        x = (x.clamp(min=1) if x.ndim == 2 else x).masked_fill(behind if x.ndim == 2 else behind[..., None], 0)
         return x, (y if y.shape != x.shape[:2] else y.masked_fill(behind, 0 if counted else -100))
 
     return changed(task, batch=batch)
@@ -173,7 +197,7 @@ MISTAKES = {
     "no mask, or both directions": ("causal", ALL, "both directions", None, {}),
     "mean over time before a shared head": ("causal", ALL, "mean over time", None, {}),
     "shift forgotten": ("causal", ("lstm", "gpt"), "", not_shifted, {}),
-    "softmax twice": ("by heart", ALL, "softmax twice", None, {}),
+    "softmax twice": ("start", ALL, "softmax twice", None, {}),
     "logits as log-probabilities": ("start", ALL, "", with_loss(as_log_probabilities), {}),
     "sign of the loss": ("start", ALL, "", with_loss(lambda task: lambda p, y: -task.loss(p, y)), {}),
     "weights of deviation 10": ("start", ALL, "std 10", None, {}),
@@ -190,9 +214,11 @@ MISTAKES = {
     "dropout in evaluation": ("modes", ALL, "dropout always", None, {}),
     "left in evaluation mode": ("modes", ALL, "left in eval mode", None, {}),
     "state kept between calls": ("modes", ("lstm", "gru"), "state kept", None, {}),
-    "rate too high": ("rates", ALL, "", None, {"lr": 1.0}),
-    "rate too low": ("rates", ALL, "", None, {"lr": 1e-5}),
+    "rate ten times too high": ("rates", ALL, "", None, {"lr": 10}),
+    "rate ten times too low": ("rates", ALL, "", None, {"lr": 0.1}),
 }
+# The lowest and the highest rate at which each learns eight examples in 100 steps: its loss falls by a third and more.
+LEARNS = {"lstm": (1e-3, 3e-1), "gpt": (1e-3, 1e-1), "gru": (1e-3, 1e-1)}
 
 
 def plant(name, kind, task):
@@ -200,4 +226,169 @@ def plant(name, kind, task):
     _, _, slip, change, options = MISTAKES[name]
     torch.manual_seed(0)
     model = Net(kind, task, slip)
+    if factor := options.get("lr"):
+        options = {"lr": factor * LEARNS[kind][factor > 1]}
     return model.train(slip != "left in eval mode"), change(task) if change else task, options
+
+
+# ---- what is sound
+
+
+class OneHot(nn.Module):
+    """Ids as one-hot vectors into torch's GRU; a tensor comes out, and no embedding is there to be found."""
+
+    def __init__(self, task, width=24):
+        super().__init__()
+        self.size, self.core = task.vocabulary, nn.GRU(task.vocabulary, width, batch_first=True)
+        self.head = nn.Linear(width, task.output_size)
+
+    def forward(self, x):
+        return self.head(self.core(F.one_hot(x, self.size).float())[0])
+
+
+class Indexed(nn.Module):
+    """Ids index the input matrix of a tanh network, which is written out; time comes first inside."""
+
+    def __init__(self, task, width=24):
+        super().__init__()
+        self.inward = nn.Parameter(torch.randn(task.vocabulary, width))
+        self.across, self.head = nn.Linear(width, width), nn.Linear(width, task.output_size)
+
+    def forward(self, x, state=None):
+        h, hs = torch.zeros(len(x), self.inward.shape[1]), []
+        for z in self.inward[x.t()]:
+            h = torch.tanh(z + self.across(h))
+            hs.append(h)
+        return self.head(torch.stack(hs, 1)), h
+
+
+class Windowed(nn.Module):
+    """A causal convolution, a norm and dropout: torch's parts alone."""
+
+    def __init__(self, task, width=24):
+        super().__init__()
+        self.table, self.norm = nn.Embedding(task.vocabulary, width), nn.LayerNorm(width)
+        self.convolution, self.dropout = nn.Conv1d(width, width, 4), nn.Dropout(0.1)
+        self.head = nn.Linear(width, task.output_size)
+
+    def forward(self, x):
+        h = self.convolution(F.pad(self.table(x).transpose(1, 2), (3, 0))).transpose(1, 2)
+        return self.head(self.dropout(self.norm(F.relu(h))))
+
+
+class Encoded(nn.Module):
+    """torch's Transformer, under its mask or without one."""
+
+    def __init__(self, task, causal, width=16):
+        super().__init__()
+        self.causal, self.table, self.places = causal, nn.Embedding(task.vocabulary, width), nn.Embedding(32, width)
+        self.layer = nn.TransformerEncoderLayer(width, 2, 32, dropout=0.1, batch_first=True)
+        self.head = nn.Linear(width, task.output_size)
+
+    def forward(self, x):
+        T = x.shape[1]
+        mask = nn.Transformer.generate_square_subsequent_mask(T) if self.causal else None
+        return self.head(self.layer(self.table(x) + self.places.weight[:T], mask, is_causal=self.causal))
+
+
+class Waves:
+    """A sine of any phase and length: its next value at every step."""
+
+    input_size, output_size, vocabulary = 1, 1, None
+
+    def batch(self, split, size, generator):
+        phase, speed = torch.rand(2, size, 1, 1, generator=generator)
+        wave = 0.8 * torch.sin(6.28 * phase + (0.5 + speed) * torch.arange(10.0)[:, None])
+        return wave[:, :-1], wave[:, 1:]
+
+    def loss(self, prediction, y):
+        return F.mse_loss(prediction, y)
+
+
+def core(kind, width=16, out=None, **options):
+    """A core of ours between an embedding, or the task's floats, and a readout."""
+
+    def build(task):
+        ids = task.vocabulary is not None
+        inner = kind(width if ids else task.input_size, **({"hidden_size": out or 24} if out != 0 else {}), **options)
+        return Readout(inner, task.output_size, vocabulary=task.vocabulary)
+
+    return build
+
+
+def stack(mixer, **options):
+    return lambda task: MixerStack(
+        task.input_size, task.output_size, mixer, width=16, layers=1, vocabulary=task.vocabulary, **options
+    )
+
+
+def whole(kind, *sizes, **options):
+    return lambda task: kind(task.input_size, *sizes, task.output_size, vocabulary=task.vocabulary, **options)
+
+
+def bare(kind):
+    """A layer of torch as it is, whose states are the prediction."""
+    return lambda task: kind(task.input_size, task.output_size, batch_first=True)
+
+
+SMALL = {"width": 16, "heads": 2, "layers": 1}
+TASKS = {
+    "adding": lambda: AddingProblem(9),
+    "copy": lambda: CopyMemory(3, length=3),
+    "text": lambda: CharacterText("pydoc", length=12),
+    "digits": lambda: SequentialDigits(rows=True),
+    "parity": lambda: Parity(7),
+    "tags": lambda: PartsOfSpeech("small_world"),
+    "lag": lambda: Lag(9, lag=2),
+    "waves": Waves,
+    "padded": lambda: padded(Lag(9, lag=1), counted=False),
+}
+BOTH = {"causal": False}
+SOUND = {
+    "LSTM, text": (core(LSTM), "text", {}),
+    "LSTM, adding": (core(LSTM), "adding", {"lr": 1e-2}),
+    "LSTM, tags": (core(LSTM, backend="auto"), "tags", {}),
+    "two layers of LSTM, copy": (core(LSTM, num_layers=2), "copy", {}),
+    "GRU, parity": (core(GRU), "parity", {}),
+    "GRU, digits": (core(GRU), "digits", {"lr": 1e-2}),
+    "RNN, lag": (core(RNN), "lag", {}),
+    "RNN of ReLUs, adding": (core(RNN, nonlinearity="relu", init="identity"), "adding", {}),
+    "IndRNN, digits": (whole(IndRNN, 24, 2), "digits", {}),
+    "IndRNN with norm, text": (
+        lambda t: IndRNN(16, 24, 2, t.output_size, vocabulary=t.vocabulary, norm="before"),
+        "text",
+        {},
+    ),
+    "QRNN, text": (lambda t: QRNN(16, 24, 2, t.output_size, vocabulary=t.vocabulary), "text", {}),
+    "minGRU, lag": (stack(lambda width: MinGRU(width)), "lag", {}),
+    "Mamba, text": (core(Mamba, out=0), "text", {}),
+    "Mamba, adding": (stack(lambda width: Mamba(width, 4)), "adding", {}),
+    "Mamba-2, lag": (stack(lambda width: Mamba2(width, 2, 4)), "lag", {}),
+    "mLSTM, copy": (stack(lambda width: MLSTM(width, 2)), "copy", {}),
+    "sLSTM, parity": (stack(lambda width: SLSTM(width, 2)), "parity", {}),
+    "DeltaNet, lag": (stack(lambda width: DeltaNet(width, 2)), "lag", {}),
+    "linear attention, tags": (stack(lambda width: LinearAttention(width, 2)), "tags", {}),
+    "LRU, digits": (stack(lambda width: LRU(width, 16)), "digits", {}),
+    "S4D, adding": (stack(lambda width: S4D(width, 8)), "adding", {}),
+    "RG-LRU, text": (stack(lambda width: RGLRU(width)), "text", {}),
+    "GPT, text": (lambda t: GPT(t.vocabulary, **SMALL, length=16, dropout=0.1), "text", {"lr": 3e-3}),
+    "GPT-2, lag": (lambda t: GPT(t.vocabulary, **SMALL, length=16, norm="pre"), "lag", {}),
+    "plain GPT, lag": (lambda t: PlainGPT(t.vocabulary, **SMALL, length=16), "lag", {}),
+    "Transformer, digits": (whole(CausalTransformer, **SMALL), "digits", {}),
+    "Transformer-XL, text": (whole(TransformerXL, **SMALL, memory=8), "text", {}),
+    "R-Transformer, adding": (whole(RTransformer, **SMALL, window=3), "adding", {}),
+    "TCN, copy": (lambda t: TCN(t.input_size, t.output_size, (16, 16, 16), 3, vocabulary=t.vocabulary), "copy", {}),
+    "TCN with dropout, digits": (lambda t: TCN(t.input_size, t.output_size, (16, 16), 3, dropout=0.2), "digits", {}),
+    "the GPT of the mistakes, padded": (lambda t: Net("gpt", t), "padded", {"pad": 0}),
+    "the LSTM of the mistakes, padded": (lambda t: Net("lstm", t), "padded", {"pad": 0}),
+    "torch's GRU, batch first, waves": (bare(nn.GRU), "waves", {}),
+    "torch's LSTM, batch first, waves": (bare(nn.LSTM), "waves", {}),
+    "one-hot ids into torch's GRU, text": (OneHot, "text", {}),
+    "a matrix indexed by ids, copy": (Indexed, "copy", {}),
+    "a causal convolution, text": (Windowed, "text", {}),
+    "torch's Transformer, lag": (lambda t: Encoded(t, True), "lag", {}),
+    "torch's Transformer, both ways, tags": (lambda t: Encoded(t, False), "tags", BOTH),
+    "LSTM both ways, tags": (core(LSTM, bidirectional=True), "tags", BOTH),
+    "GRU both ways, parity": (core(GRU, bidirectional=True), "parity", BOTH),
+    "Encoder, digits": (lambda t: Encoder(t.input_size, t.output_size, **SMALL), "digits", BOTH),
+}
