@@ -239,9 +239,9 @@ class _Patient:
         return run
 
     @property
-    def models(self) -> tuple[nn.Module, nn.Module]:
+    def models(self) -> list[nn.Module]:
         """Before and after training: a zero at the start may hide what comes later."""
-        return copy.deepcopy(self.model), self.trained.model
+        return [copy.deepcopy(self.model), *([] if self.trained.error else [self.trained.model])]
 
     def shuffled(self) -> Tensor:
         """x with its steps dealt out anew over all rows."""
@@ -292,7 +292,7 @@ class _Run:
             self.optimizer.step()
         except RuntimeError as error:
             self.error = str(error).split(".")[0]
-        if not math.isfinite(self.losses[-1]):
+        if self.losses and not math.isfinite(self.losses[-1]):
             self.error = "the loss is not finite any more"
 
 
@@ -402,13 +402,10 @@ def _rows(patient: _Patient) -> Found:
     number = f"other rows change an output by {max(mixed):.2g}"
     if max(mixed) > _ROUNDING:
         return False, number, "time and batch are exchanged (batch_first, view for transpose), or a norm goes over rows"
-    alone, others = _answer(patient, row)
-    if others > alone / 2:
-        return (
-            False,
-            f"{others / max(alone, 1e-30):.2g} of a label's effect is on other rows",
-            ("the loss compares each row with all labels: (B,) against (B, 1) broadcasts"),
-        )
+    if (place := _last_label(patient, row)) is not None:
+        effect = _effect(patient, place).sum(1)  # (B,)
+        if effect[effect.argsort()[-2:]].sum() > 1.5 * effect[row]:
+            return False, "a label counts for other rows", "(B,) against (B, 1) broadcasts in the loss"
     batch_norm = any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in patient.model.modules())
     if max(learning) > _ROUNDING and not batch_norm:
         return (
@@ -450,7 +447,8 @@ def _gradients(patient: _Patient) -> Found:
 def _reach(patient: _Patient) -> Found:
     if not isinstance(patient.x, Tensor) or patient.x.shape[1] < 2:
         return None, "", "x is not one sequence of several steps"
-    influence = torch.stack([_influence(patient, model) for model in patient.models]).amax(0)
+    with torch.backends.cudnn.flags(enabled=False):  # whose recurrent layers have no gradient in evaluation mode
+        influence = torch.stack([_influence(patient, model) for model in patient.models]).amax(0).nan_to_num()
     steps = reach(influence, 1.0) - 1 if influence.any() else 0
     number = f"{steps} of {len(influence) - 1} steps back"
     if influence[:-1].any():
@@ -468,12 +466,13 @@ def _padding(patient: _Patient) -> Found:
     if patient.labels == "rows" and patient.causal and not (counted & ~padded)[:, -1].any() and not padded[:, -1].any():
         last = max(counted.any(0).nonzero().flatten().tolist(), default=-1) + 1
         return False, f"step {last} of {T}", "the loss reads an output from before the end of the sequence"
-    if patient.labels == "steps" and (place := _misplaced(patient)) is not None:
-        return (
-            False,
-            place,
-            "each label must meet the output of its own step: shifted twice, or reshaped in a wrong order",
-        )
+    row = len(counted) // 2
+    if patient.labels == "steps" and (place := _last_label(patient, row)) is not None:
+        effect = _effect(patient, place)[row]  # (T,)
+        if effect[place[1]] <= effect.max() / 2:
+            where = f"at step {int(effect.argmax()) + 1}" if effect.any() else "nowhere"
+            why = "each label must meet the output of its own step: shifted twice, or reshaped in a wrong order"
+            return False, f"the label of step {place[1] + 1} counts {where}", why
     return True, number, "the right steps count"
 
 
@@ -606,45 +605,19 @@ def _answer_gradient(patient: _Patient, y: Tensor) -> Tensor:
     return gradient
 
 
-def _effect(patient: _Patient, row: int, step: int | None) -> Tensor:
-    """How the gradient at each prediction (B, T) changes when one label does."""
+def _last_label(patient: _Patient, row: int) -> tuple[int, ...] | None:
+    """Where the last label of a row is: (row,), or (row, step), or None if it has none."""
+    if patient.labels == "rows":
+        return (row,)
+    steps = _known(patient.y)[row].nonzero().flatten().tolist()
+    return (row, steps[-1]) if steps else None
+
+
+def _effect(patient: _Patient, place: tuple[int, ...]) -> Tensor:
+    """How the gradient at each prediction (B, T) changes with the label at a place."""
     y = patient.y.clone()
-    place = row if step is None else (row, step)
-    if y.is_floating_point():
-        y[place] = y[place] + 1
-    else:
-        known = y[y >= 0].unique()
-        y[place] = known[(known == y[place]).int().argmax() - 1] if y[place].ndim == 0 else y[place].roll(1)
+    y[place] = y[place] + 1 if y.is_floating_point() else (y[place] + 1) % max(int(y.max()) + 1, 2)
     return (_answer_gradient(patient, y) - _answer_gradient(patient, patient.y)).abs().sum(-1)
-
-
-def _answer(patient: _Patient, row: int) -> tuple[float, float]:
-    """What a label of one row does to its own prediction, and the most that it does to another's."""
-    step = None
-    if patient.labels == "steps":
-        known = _known(patient.y)[row].nonzero()
-        step = int(known[-1]) if len(known) else -1
-    by_row = _effect(patient, row, step).sum(1)  # (B,)
-    return float(by_row[row]), float(torch.cat([by_row[:row], by_row[row + 1 :]]).max())
-
-
-def _misplaced(patient: _Patient) -> str | None:
-    """Where the last label of a row is counted, if not at its own step."""
-    row = patient.y.shape[0] // 2
-    known = _known(patient.y)[row].nonzero()
-    if not len(known):
-        return None
-    step = int(known[-1])
-    effect = _effect(patient, row, step)
-    there = int(effect.argmax())
-    if not effect.any():
-        return f"the label of step {step + 1} counts nowhere"
-    found = divmod(there, effect.shape[1])
-    return (
-        None
-        if found == (row, step)
-        else f"the label of row {row}, step {step + 1} counts at {found[0]}, {found[1] + 1}"
-    )
 
 
 def _known(y: Tensor) -> Tensor:
