@@ -262,11 +262,11 @@ def _modes(case: Case) -> Found:
     model = copy.deepcopy(case.model).eval()
     with torch.no_grad():
         first, second = (output_of(model(case.x), case.start) for _ in range(2))
-    apart, chance = apart(case.start, first), apart(second, first)
+    chance, modes = apart(second, first), apart(case.start, first)
     if chance > _ROUNDING:
         return False, f"two evaluations differ by {chance:.2g}", "dropout that ignores eval(), or a state that is kept"
-    number = f"training and evaluation differ by {apart:.2g}"
-    if apart > _ROUNDING and not case.model.training:
+    number = f"training and evaluation differ by {modes:.2g}"
+    if modes > _ROUNDING and not case.model.training:
         return False, number, "the model came in evaluation mode: call train() before you train"
     return True, number, "evaluation leaves nothing to chance"
 

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import torch
 import torch.nn.functional as F
+from support.helpers import drawn
 from torch import nn
 
 from rtx_lib.layers import GRU, LSTM, RNN, MixerStack, Readout
@@ -171,6 +172,11 @@ def padded(task, counted=True):
     return changed(task, batch=batch)
 
 
+def broadcast(task):
+    """The sum of two numbers, whose error is taken of (B,) and (B, 1)."""
+    return changed(AddingProblem(6), loss=lambda prediction, y: (prediction[:, -1, 0] - y).square().mean())
+
+
 def with_loss(loss):
     return lambda task: changed(task, loss=loss(task))
 
@@ -193,6 +199,7 @@ MISTAKES = {
     "a norm over the rows": ("rows", ALL, "norm over rows", None, {}),
     "batch norm without running statistics": ("rows", ALL, "batch norm", None, {}),
     "always the same batch": ("rows", ALL, "", same_batch, {}),
+    "shapes that broadcast": ("rows", ALL, "", broadcast, {}),
     "mask of -1": ("causal", ("gpt",), "mask of -1", None, {}),
     "no mask, or both directions": ("causal", ALL, "both directions", None, {}),
     "mean over time before a shared head": ("causal", ALL, "mean over time", None, {}),
@@ -222,13 +229,12 @@ LEARNS = {"lstm": (1e-3, 3e-1), "gpt": (1e-3, 1e-1), "gru": (1e-3, 3e-1)}
 
 
 def plant(name, kind, task):
-    """A model with a mistake in it, and what `checkup` takes."""
+    """A model with a mistake in it, and what `checkup` takes beside it."""
     _, _, slip, change, options = MISTAKES[name]
-    torch.manual_seed(0)
-    model = Net(kind, task, slip)
+    task = change(task) if change else task
     if factor := options.get("lr"):
         options = {"lr": factor * LEARNS[kind][factor > 1]}
-    return model.train(slip != "left in eval mode"), change(task) if change else task, options
+    return drawn(0, Net, kind, task, slip).train(slip != "left in eval mode"), task, options
 
 
 # ---- what is sound
