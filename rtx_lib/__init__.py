@@ -30,6 +30,6 @@ from rtx_lib.models import (
 )
 from rtx_lib.saving import load, save
 from rtx_lib.tasks import AddingProblem, CharacterText, CopyMemory, SequentialDigits, TableTask, TextTask
-from rtx_lib.training import evaluate, fit, generate, parameter_count
+from rtx_lib.training import checkup, evaluate, fit, generate, parameter_count
 
 __version__ = "0.1.0"

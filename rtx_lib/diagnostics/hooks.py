@@ -4,7 +4,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
 
 from rtx_lib.shapes import expect
 
@@ -50,6 +53,35 @@ def embedded(embedding: nn.Module, change: Callable[[Tensor], Tensor]) -> Iterat
 def leaf(inputs: Tensor) -> Tensor:
     """The same values as a leaf of the graph, also where they come from something frozen."""
     return inputs.detach().requires_grad_()
+
+
+class FirstFloats(TorchFunctionMode):
+    """Makes a ``leaf`` of the first floats that come of ids inside the ``with`` block, so that these have a gradient.
+
+    These are rows of a table, whether a module holds it or not, or one-hot vectors.
+
+    Parameters
+    ----------
+    ids
+        What the model is given, (B, T); it may exchange its axes first.
+    """
+
+    def __init__(self, ids: Tensor) -> None:
+        super().__init__()
+        self.sizes = (ids.shape, ids.t().shape)
+        self.leaf: Tensor | None = None
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run one function of torch, and look at what it gives."""
+        made = func(*args, **(kwargs or {}))
+        if self.leaf is None and isinstance(made, Tensor) and made.is_floating_point():
+            whole = (torch.int64, torch.int32)
+            given = [part for part in tree_leaves((args, kwargs)) if isinstance(part, Tensor) and part.dtype in whole]
+            if made.shape[:2] in self.sizes and any(part.shape[:2] in self.sizes for part in given):
+                batch_first = made.shape[:2] == self.sizes[0]
+                self.leaf = leaf(made if batch_first else made.transpose(0, 1))
+                made = self.leaf if batch_first else self.leaf.transpose(0, 1)
+        return made
 
 
 def output_of(result: Any, x: Tensor) -> Tensor:

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from rtx_lib.diagnostics.hooks import embedded, leaf, output_of
-from rtx_lib.shapes import expect, expect_each, expect_floats
+from rtx_lib.diagnostics.hooks import FirstFloats, embedded, leaf, output_of
+from rtx_lib.shapes import expect, expect_each, expect_floats, expect_ids
 
 
 def input_influence(
@@ -33,10 +33,11 @@ def input_influence(
     model
         Maps x to y (B, T, O), or to a pair (y, state).
     x
-        Floats (B, T, D), or with ``embedding`` whatever the model takes, for example ids (B, T).
+        Floats (B, T, D), or ids (B, T), or with ``embedding`` whatever the model takes.
     embedding
-        The module whose output (B, T, D) stands for the inputs; the model must call it exactly once. Ids need it,
-        since nothing can be differentiated with respect to them.
+        The module whose output (B, T, D) stands for the inputs; the model must call it exactly once. Nothing can be
+        differentiated with respect to ids: without an ``embedding`` the first floats that are made of all of them
+        stand for them, rows of a table or one-hot vectors.
     samples
         How many random directions of y are sent back for each sequence. If None, all O are, and the norm is exact.
         Otherwise v holds signs drawn at random, and the mean of ``||v^T dy/dx_s||^2`` estimates the square of the
@@ -47,10 +48,10 @@ def input_influence(
     expect_each(samples=1 if samples is None else samples)
     output, inputs = _run(model, x, embedding)
     squares = torch.zeros(x.shape[:2], dtype=torch.float64)
-    for v in _cotangents(output, samples, generator):
+    for v in _cotangents(output, samples, generator) if output.requires_grad else ():
         (gradient,) = torch.autograd.grad(output, inputs, v, retain_graph=True, allow_unused=True)
         if gradient is not None:  # else nothing depends on any input
-            squares += gradient.detach().cpu().double().square().sum(-1)
+            squares += gradient.detach().cpu().double().square().reshape(*x.shape[:2], -1).sum(-1)
     return (squares / (samples or 1)).sqrt().mean(0)
 
 
@@ -78,6 +79,12 @@ def reach(influence: Tensor, share: float = 0.95) -> int:
 @torch.enable_grad()
 def _run(model: nn.Module, x: Tensor, embedding: nn.Module | None) -> tuple[Tensor, Tensor]:
     """The last output (B, O), and the leaf that stands for the inputs."""
+    if embedding is None and not x.is_floating_point():
+        with FirstFloats(expect_ids(x, None)) as first:
+            y = output_of(model(x), x)
+        if first.leaf is None:
+            raise ValueError("embedding must be given, as the model makes no floats of all ids at once, got None")
+        return y[:, -1], first.leaf
     if embedding is None:
         inputs = leaf(expect_floats(x, "B T D"))
         return output_of(model(inputs), x)[:, -1], inputs

@@ -1,5 +1,6 @@
 """Training: the loop, evaluation, schedules, checkpoints, and several processes. What notebooks use."""
 
+from rtx_lib.training.checkup import Report, checkup
 from rtx_lib.training.data import Pairs
 from rtx_lib.training.evaluation import evaluate, parameter_count
 from rtx_lib.training.generation import generate

@@ -103,6 +103,15 @@ def test_ids_are_seen_through_their_embedding():
             handle.remove()
 
     assert relative_error(found, jacobian_norms(from_embedded, given)) < 1e-12
+    assert torch.equal(input_influence(model, ids), found)
+
+
+def test_ids_are_seen_without_an_embedding():
+    """As one-hot vectors, and as rows of a matrix that time comes first in."""
+    model, ids, rows = Readout(RNN(7, 6), 4), torch.randint(7, (2, 6)), torch.eye(7)
+    found = input_influence(model, nn.functional.one_hot(ids, 7).double())
+    assert torch.equal(input_influence(Wrong(lambda x: model(nn.functional.one_hot(x, 7).double())), ids), found)
+    assert torch.equal(input_influence(Wrong(lambda x: model(rows[x.t()].transpose(0, 1))), ids), found)
 
 
 def test_the_model_is_left_as_it_was():
@@ -164,6 +173,7 @@ X = torch.zeros(2, 5, 3, dtype=torch.float64)
     ("call", "message"),
     [
         (lambda m: input_influence(m, X[0]), r"x must have shape \(B, T, D\), got \(5, 3\)"),
+        (lambda m: input_influence(Wrong(lambda x: X), X[..., 0].long()), "embedding must be given, .* got None"),
         (lambda m: input_influence(m, X, samples=0), "samples must be at least 1, got 0"),
         (
             lambda m: input_influence(m, X, embedding=nn.Linear(3, 3)),
