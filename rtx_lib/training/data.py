@@ -41,6 +41,8 @@ class Pairs:
         for given, what in ((data, "data"), (valid, "valid")):
             if isinstance(given, IterableDataset):
                 raise ValueError(f"{what} must be batches, as DataLoader({what}, batch_size=32) makes, got single rows")
+            if hasattr(given, "__getitem__") and not len(given):
+                raise ValueError(f"{what} must not be empty, got {type(given).__name__} of length 0")
         if not callable(loss):
             raise ValueError(f"loss must be a function (prediction, y) -> scalar, got {type(loss).__name__}")
         self.data, self.function, self.valid = data, loss, valid
@@ -62,9 +64,8 @@ class Pairs:
             self._pass = iter(self.data)
             found = next(self._pass, None)
         if found is None:
-            rule = "can be read again, such as a list or a DataLoader" if self._read else "holds a batch"
-            got = f"{type(self.data).__name__} with {self._read} batches"
-            raise ValueError(f"data must be something that {rule}, got {got}")
+            got = f"{type(self.data).__name__}, which ended for good after {self._read} batches"
+            raise ValueError(f"data must be what can be read again, such as a list or a DataLoader, got {got}")
         self._read += 1
         return _pair(found)
 
@@ -98,9 +99,10 @@ def as_task(
     Arguments as of ``fit``; ``resumed`` tells whether the place in the data must be known, for a checkpoint or several
     processes.
     """
-    kind = type(data).__name__
-    if allowed := _refused(data, "stream" if stream and hasattr(data, "stream") else "batch", bool(eval_every)):
-        raise ValueError(f"task must {allowed}, got {f'the class {data.__name__}' if kind == 'type' else kind}")
+    kind = f"the class {data.__name__}" if isinstance(data, type) else type(data).__name__
+    needed = ["stream" if stream and hasattr(data, "stream") else "batch", "loss", *["metrics"] * bool(eval_every)]
+    if allowed := _refused(data, needed):
+        raise ValueError(f"task must {allowed}, got {kind}")
     if any(hasattr(data, name) for name in MEMBERS):
         if loss is not None:
             raise ValueError(f"loss must be None with a task, which has its own, got {type(loss).__name__}")
@@ -135,9 +137,11 @@ def check_model(model: Any) -> None:
     except TypeError:
         form = "map (x, state) to (y, state), as the models of rtx_lib do, with None for a state that there is not"
         raise ValueError(f"model must {form}, got {type(model).__name__}, which takes no state") from None
+    except ValueError:  # compiled code shows no signature
+        pass
 
 
-def _refused(data: Any, source: str, scored: bool) -> str:
+def _refused(data: Any, needed: list[str]) -> str:
     """What a task must be or have, if these data cannot be made one."""
     if isinstance(data, type):
         return f"be an instance, as {data.__name__}(...) makes"
@@ -149,10 +153,9 @@ def _refused(data: Any, source: str, scored: bool) -> str:
         return "be a task, as rtx_lib.TableTask(x, y) makes of arrays"
     if isinstance(data, Iterable | Dataset) and not any(hasattr(data, name) for name in MEMBERS):
         return ""
-    missing = [name for name in (source, "loss", *["metrics"] * scored) if not hasattr(data, name)]
+    missing = [name for name in needed if not hasattr(data, name)]
     told = "; ".join(MEMBERS[name] for name in missing)
-    ready = "CharacterText" if source == "stream" else "TableTask"
-    return f"have {' and '.join(missing)}, as rtx_lib.{ready} does ({told})" if missing else ""
+    return f"have {' and '.join(missing)}, as rtx_lib.TableTask does ({told})" if missing else ""
 
 
 def _is_array(data: Any) -> bool:
