@@ -41,7 +41,7 @@ _OPENING, _CLOSING = "([{“‘«¿¡（《「", ".,;:!?…)]}”’»%、。，
 _SIGNS = re.escape(string.punctuation + _OPENING + _CLOSING + "–—„‚")
 _WORD = re.compile(rf"[^\s{_SIGNS}]+(?:(?:['’_-]|(?<=\d)[.,](?=\d))[^\s{_SIGNS}]+)*|([{_SIGNS}])\1*|\n")
 
-Source = str | os.PathLike[str]
+Source = str | Path
 
 
 class TextTask:
@@ -198,7 +198,7 @@ def _sources(source: Source | Sequence[Source] | None, text: str | None) -> list
         raise ValueError("source must be a file, several, or a text, or else text must be given, got both or neither")
     if text is not None or (isinstance(source, str) and re.search("[\r\n]", source)):
         return [source if text is None else text]
-    given = [source] if isinstance(source, str | os.PathLike) else list(source or ())
+    given = [source] if isinstance(source, str | Path) else list(source or ())
     for one in given or [""]:
         if not os.path.isfile(one):
             rule = "source must be a file, or a text of several lines (or any text, as text=)"
