@@ -1,4 +1,5 @@
 import numpy as np
+
 from rtx_lib import GRU, Readout, TableTask, evaluate, fit
 
 rows = np.genfromtxt("sensors.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")

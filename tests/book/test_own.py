@@ -1,0 +1,40 @@
+"""The three cases of *Your own sequence* run as they stand, on files that lie in the repository."""
+
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from support.helpers import ROOT
+
+OWN = ROOT / "book" / "own"
+CASES = ("text", "table", "stream")
+
+
+def code_of(case):
+    return (OWN / f"{case}.py").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_case_runs_and_prints_what_its_page_shows(tmp_path, case):
+    shutil.copytree(OWN, tmp_path, dirs_exist_ok=True)
+    code, changed = re.subn(r"steps=\d+", "steps=2", code_of(case))
+    assert changed == 1 and len([line for line in code.splitlines() if line]) <= 10
+    (tmp_path / "case.py").write_text(re.sub(r"eval_every=\d+", "eval_every=2", code), encoding="utf-8")
+    done = subprocess.run([sys.executable, "case.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+    def names(said):  # of what is counted and measured; their values are training's
+        return re.findall(r"'([\w ]+)':", said)
+
+    assert names(done.stdout) == names((OWN / f"{case}.out").read_text(encoding="utf-8"))
+
+
+def test_the_page_shows_the_files_and_the_files_are_what_made_them(tmp_path):
+    page = (ROOT / "book" / "own.md").read_text(encoding="utf-8")
+    assert all(f"{{literalinclude}} own/{case}.{end}" in page for case in CASES for end in ("py", "out"))
+    subprocess.run([sys.executable, OWN / "make.py"], cwd=tmp_path, check=True)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
+        name: (OWN / name).read_bytes() for name in ("sensors.csv", "log.txt")
+    }
