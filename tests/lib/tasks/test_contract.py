@@ -43,6 +43,7 @@ from rtx_lib.tasks import (
     Task,
     WindowOrder,
 )
+from rtx_lib.tasks.both_ways import BothNeighbours
 from rtx_lib.tasks.files import DownloadError, files_of
 from rtx_lib.tasks.masked_text import BothWaysText, CausalText, MaskedText
 from rtx_lib.tasks.next_symbol import LookUp, NextSymbol
@@ -119,9 +120,14 @@ STREAMED = {
     "enwik8-6": lambda place: place(small.enwik8(), Enwik8, 6),
     "enwik8-6-without-newlines": lambda place: place(small.enwik8(), Enwik8, 6, newlines=False),
 }
+BOTH = {
+    "shakespeare-5-both-ways": lambda place: BothNeighbours(place(small.shakespeare(), CharacterText, length=5)),
+    "ptb-words-6-both-ways": lambda place: BothNeighbours(place(small.ptb(), PennTreebank, "words", length=6)),
+}
+WINDOWS = STREAMED | BOTH
 CORPORA = small_corpora.corpora()
 SMALL = {"on-off"}  # all sentences that there are
-MAKERS = GENERATED | READ | STREAMED
+MAKERS = GENERATED | READ | WINDOWS
 
 
 @pytest.fixture(params=MAKERS)
@@ -222,14 +228,14 @@ def test_finite_splits_are_run_through_once_in_order_whatever_the_batches(name: 
         sizes = {"valid": 1_000, "test": 10_000} if name in GENERATED and name not in SMALL else {}
         assert sum(len(y) for _, y in whole) == sizes.get(split, sum(len(y) for _, y in whole))
         pieces = list(again.batches(split, 7))
-        assert all(len(y) == 7 for _, y in pieces[: -1 - (name in STREAMED)])
+        assert all(len(y) == 7 for _, y in pieces[: -1 - (name in WINDOWS)])
         assert rows(*pieces) == rows(*whole)
     if not name.startswith("shakespeare") and name not in SMALL:  # there "valid" is "test"
         assert rows(next(task.batches("valid", 100))) != rows(next(task.batches("test", 100)))
 
 
 def test_a_batch_of_a_finite_split_is_rows_of_it(name: str, task: Any) -> None:
-    if name not in STREAMED and name != "jsb-3":  # those draw windows from anywhere
+    if name not in WINDOWS and name != "jsb-3":  # those draw windows from anywhere
         whole = rows(*task.batches("valid", 100_000))
         assert all(row in whole for row in rows(task.batch("valid", 20, generator(5))))
 
@@ -243,7 +249,7 @@ def scored(name: str, task: Any, y: Tensor, steps: int) -> Tensor:
         return torch.ones(len(y), steps, dtype=torch.bool)
     if y.ndim == 1 or y.shape[1] == 1:  # the last step only
         return (torch.arange(steps) == steps - 1).expand(len(y), steps)
-    labels = y[..., 0] if y.ndim == 3 else y
+    labels = y.amax(-1) if y.ndim == 3 else y
     counts = labels > 0 if name.startswith("numbers") else labels >= 0
     return counts & (torch.arange(steps) >= getattr(task, "context", 0))
 
@@ -262,7 +268,8 @@ def test_the_loss_is_that_of_the_metrics_and_of_the_positions_that_count(name: s
         counts[..., None], prediction, torch.randn(prediction.shape, generator=generator(1)).double()
     )
     assert task.metrics(elsewhere, y) == metrics
-    assert getattr(task, "weight", len)(y) in (len(y), int(counts.sum()))
+    labels = int((y >= 0).sum()) if name in BOTH else int(counts.sum())
+    assert getattr(task, "weight", len)(y) in (len(y), labels)
 
 
 def test_right_answers_cost_nothing_and_wrong_ones_much(name: str, task: Any) -> None:
@@ -271,8 +278,9 @@ def test_right_answers_cost_nothing_and_wrong_ones_much(name: str, task: Any) ->
     if y.is_floating_point():
         right = 100.0 * (2 * y - 1) if y.ndim == 3 else y[:, None].expand(-1, steps, -1)
     else:
-        labels = (y if y.ndim == 2 else y[:, None].expand(-1, steps)).clamp(min=0)
-        right = 100.0 * torch.nn.functional.one_hot(labels, task.output_size)
+        labels = (y if y.ndim > 1 else y[:, None].expand(-1, steps)).clamp(min=0)
+        classes = task.output_size // (y.shape[2] if y.ndim == 3 else 1)
+        right = 100.0 * torch.nn.functional.one_hot(labels, classes).flatten(2)
     found = task.metrics(right, y)
     assert all(found.pop(share, 1) == 1 for share in ("accuracy", "exact", "last quarter"))
     assert found == pytest.approx(dict.fromkeys(found, 0), abs=1e-6)
@@ -459,33 +467,3 @@ def test_a_task_reads_the_files_that_it_names(place, tmp_path, task, settings, c
         with pytest.raises(DownloadError, match=f"{re.escape(name)} is not there"):
             task(**settings)
         (tmp_path / "away").rename(tmp_path / name)
-
-
-@pytest.mark.parametrize(
-    ("make", "file", "size"),
-    [
-        (MNIST, "train-images-idx3-ubyte.gz", "9,912,422"),
-        (CharacterText, "tinyshakespeare.txt", "1,115,394"),
-        (lambda: PennTreebank(length=5), "ptb.train.txt", "5,101,618"),
-        (lambda: Enwik8(5), "enwik8.zip", "36,445,475"),
-        (lambda: PolyphonicMusic("jsb"), "JSB_Chorales.mat", "96,095"),
-        (Sentiment, "sst2/stsa.binary.train", "738,844"),
-        (SentenceClasses, "subj/subj.all", "1,320,246"),
-        (MaskedText, "wikitext2/valid.txt", "1,121,681"),
-        (PartsOfSpeech, "ud_ewt/en_ewt-ud-dev.conllu", "1,805,545"),
-        (WordSense, "senseval/senseval.zip", "2,151,350"),
-    ],
-)
-def test_missing_and_broken_files_are_named(monkeypatch, tmp_path, make, file: str, size: str) -> None:
-    """A task reads no file but a verified one."""
-    monkeypatch.setenv("RTX_DATA", str(tmp_path))
-    monkeypatch.setenv("RTX_DOWNLOAD", "0")
-    wrong = [("is not there, and downloads are off.*place it by hand", None)]
-    wrong += [(f"has 18 bytes where {size} are right", b"<html>moved</html>")]
-    wrong += [("has the wrong SHA-256", bytes(int(size.replace(",", ""))))]
-    for what, content in wrong:
-        if content:
-            (tmp_path / file).parent.mkdir(exist_ok=True)
-            (tmp_path / file).write_bytes(content)
-        with pytest.raises(DownloadError, match=f"{re.escape(file)} {what}"):
-            make()

@@ -99,22 +99,6 @@ def test_the_answers_are_those_of_the_rule_and_the_sentences_of_the_form() -> No
     assert all(abs(share - 1 / 3) < 0.04 for share in shares) and abs(y.double().mean() - 0.5) < 0.04
 
 
-@pytest.mark.parametrize(
-    ("sentence", "label"),
-    [
-        ("the plot is not very good", 0),
-        ("the plot is dull but the music is great", 1),
-        ("the plot is dull although the music is great", 0),
-        ("the plot is not dull but the music is great", 1),
-        ("the plot is dull but the music is not great", 0),
-        ("the plot is never dull", 1),
-    ],
-)
-def test_sentences_of_ones_own(sentence: str, label: int) -> None:
-    task = GeneratedSentiment()
-    assert task.answers(task.encode(sentence)[None]).tolist() == [label]
-
-
 def test_the_best_bag_of_words_is_right_in_three_of_four() -> None:
     """Counted over all ways to make a sentence of the signs that matter."""
     right = total = 0
