@@ -20,7 +20,6 @@ from rtx_lib.diagnostics.attention import (
     weight_by_distance,
 )
 from rtx_lib.layers.attention import MultiHeadAttention, causal_mask
-from rtx_lib.models.transformer import Transformer
 
 pytestmark = pytest.mark.usefixtures("double")
 TOKENS, WIDTH, HEADS = 7, 6, 3
@@ -323,21 +322,6 @@ def test_kendall_tau_by_hand():
 
 
 # ---- in a Transformer
-
-
-def test_without_its_encoder_decoder_attention_a_transformer_does_not_see_the_source():
-    model = Transformer(TOKENS, TOKENS, width=8, heads=2, layers=2)
-    source = torch.tensor([[1, 3, 2, 6, 3], [4, 4, 1, 0, 0]])  # the second ends in padding
-    target = torch.tensor([[1, 2, 5], [1, 4, 3]])
-    with record_attention(model) as recorded:
-        model((source, target))
-    cross = [name for name, weights in recorded if weights.shape[2:] == (3, 5)]
-    assert len(cross) == 2 and all("cross_attention" in name for name in cross)
-    other = source.flip(0)
-    with ablate_heads(model, {name: [0, 1] for name in cross}):
-        assert relative_error(model((source, target))[0], model((other, target))[0]) < 1e-12
-    with ablate_heads(model, {name: [0] for name in cross}):
-        assert relative_error(model((source, target))[0], model((other, target))[0]) > 1e-4
 
 
 def test_rank_agreement_is_a_mean_of_means():

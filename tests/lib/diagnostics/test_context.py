@@ -121,13 +121,6 @@ def test_the_window_is_exactly_the_context_and_pieces_give_what_the_whole_gives(
     assert model.training
 
 
-def test_a_model_without_state_sees_the_last_piece_alone():
-    model, ids, targets = make("xl", memory=0), text(), torch.arange(20, 26)
-    pieces = context_losses(model, ids, [3, 8, 11], targets, segment=4)  # the first is the short one
-    expected = loop_losses(model, ids, [3, 4, 4], targets)
-    assert relative_error(pieces, expected) < 1e-12
-
-
 def test_ids_of_another_type_and_a_model_of_another_precision_are_taken():
     ids, targets, model = text(), torch.arange(20, 30), Bigram(table()).float()
     expected = context_losses(Bigram(model.log_p.detach().double().softmax(1)), ids, [2], targets)
@@ -171,15 +164,6 @@ def test_the_state_is_carried_from_the_first_piece_on_even_where_it_is_not_count
     assert relative_error(loss_by_position(model, pieces), expected([1, 2, 3], [4, 5, 6], [7, 8, 9])) < 1e-12
     assert relative_error(loss_by_position(model, pieces, skip=1), expected([4, 5, 6], [7, 8, 9])) < 1e-12
     assert relative_error(loss_by_position(Reach(7, keeps=False), pieces), expected([1, 2, 3])) < 1e-12
-
-
-def test_with_memory_for_the_whole_past_segments_lose_what_one_pass_loses():
-    model, ids = make("xl", memory=40), text(81)
-    whole = loss_by_position(model, streams(ids, 2, 40, "test"))  # (40,)
-    segments = loss_by_position(model, streams(ids, 2, 8, "test"))
-    assert relative_error(segments, whole.view(5, 8).mean(0)) < 1e-10
-    late = loss_by_position(model, streams(ids, 2, 8, "test"), skip=3)
-    assert relative_error(late, whole[24:].view(2, 8).mean(0)) < 1e-10
 
 
 def test_loss_against_memory_runs_a_model_of_each_memory_and_puts_its_own_back():

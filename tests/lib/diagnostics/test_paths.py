@@ -9,7 +9,6 @@ from rtx_lib.diagnostics.paths import effects, growth, order, path_length, seque
 from rtx_lib.diagnostics.receptive_field import input_influence
 from rtx_lib.kernels import relu_recurrence
 from rtx_lib.layers import LSTM, RNN, Readout
-from rtx_lib.models.tcn import TCN
 from rtx_lib.models.transformer import CausalTransformer
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -66,13 +65,6 @@ def test_convolutions_wait_for_their_depth_and_end_at_their_field():
     assert [path_length(Convolutions(4), x(T)) for T in (9, 10)] == [4, None]
     deep = growth(path_length, lambda T: (Convolutions(T // 2), x(T)), LENGTHS)
     assert deep == {T: T // 2 for T in LENGTHS}
-
-
-def test_a_tcn_has_a_path_within_its_field_only():
-    torch.manual_seed(0)
-    model = TCN(3, 2, [6, 6], 3).eval()
-    assert len(set(counts(sequential_operations, model).values())) == 1
-    assert path_length(model, x(model.receptive_field)) and path_length(model, x(model.receptive_field + 1)) is None
 
 
 def test_attention_has_one_length_for_all():

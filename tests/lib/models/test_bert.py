@@ -97,27 +97,6 @@ def test_each_position_sees_what_its_direction_says(layers, seen):
 # ---- masked words
 
 
-def test_masked_words_are_predicted_apart():
-    """What stood at one masked place says nothing at another: in one pass the joint distribution is a product."""
-    model = build()
-    texts = tensor([[1, 5, 4, 6, 2, 7, 2], [1, 5, 8, 6, 2, 4, 2]])  # they differ at the two masked places alone
-    masked = tensor([False, False, True, False, False, True, False])
-    assert not torch.equal(model(texts)[0][0], model(texts)[0][1])
-    y, other = (model(torch.where(masked, MASK, text))[0][0].detach() for text in texts.split(1))
-    assert torch.equal(y, other)
-    joint = y[2].softmax(-1)[:, None] * y[5].softmax(-1)  # P(a at 2) P(b at 5)
-    # In two passes the second word is asked for with the first in its place, and it matters which.
-    filled = torch.where(masked, MASK, texts[:1]).repeat(V, 1)
-    filled[:, 2] = torch.arange(V).clamp(min=1)
-    second = model(filled)[0][:, 5].softmax(-1).detach()  # (V, V)
-    chained = y[2].softmax(-1)[:, None] * second
-    values = [torch.linalg.svdvals(table) for table in (joint, chained)]
-    assert values[0][1] < 1e-12 * values[0][0] and values[1][1] > 1e-6 * values[1][0]
-    # A word that is kept, as one of ten is, does show itself elsewhere.
-    kept = model(torch.where(tensor([False] * 5 + [True, False]), MASK, texts))[0]
-    assert relative_error(kept[0, 5], kept[1, 5]) > 1e-6
-
-
 @pytest.mark.parametrize("next_sentence", [False, True])
 def test_places_are_picked_from_the_whole(next_sentence):
     model, places = build(next_sentence=next_sentence), tensor([[2, 5], [4, 4], [1, 0]])

@@ -11,8 +11,6 @@ from support.helpers import drawn, relative_error
 from torch import tensor
 
 from rtx_lib.models.gpt import GPT, GPTClassifier, fine_tuning_loss
-from rtx_lib.tasks import CopyMemory, GeneratedSentiment
-from rtx_lib.training import evaluate, fit
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -128,19 +126,6 @@ def test_both_outputs_in_one():
     assert y.shape == (3, 6, V + 3) and (alone.output_size, both.output_size) == (3, V + 3)
     assert torch.equal(y[..., :V], both.gpt(TEXT)[0])
     assert torch.equal(y[..., V:], alone(TEXT)[0].expand(-1, 6, -1))
-
-
-def test_it_is_trained_by_the_loop():
-    """As a language model, and as a classifier of sentences of many lengths."""
-    how = {"steps": 3, "batch_size": 4, "eval_every": 3, "eval_batches": 1, "progress": False}
-    task = CopyMemory(delay=3)
-    model = drawn(0, GPT, task.vocabulary, **SIZES | {"length": 30}).float()
-    assert fit(model, task, **how).loss[-1] < 5
-    task = GeneratedSentiment()
-    gpt = drawn(0, GPT, task.vocabulary, **SIZES | {"length": 20})
-    model = GPTClassifier(gpt, 2, dropout=0.1).float()
-    fit(model, task, **how)
-    assert set(evaluate(model, task, split="valid", batches=1, batch_size=9)) == {"accuracy", "error", "loss"}
 
 
 # ---- devices

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from support.helpers import FIXTURES, drawn, relative_error
 from torch import tensor
 
-from rtx_lib.models.memory_network import MemoryNetwork, position_encoding
+from rtx_lib.models.memory_network import MemoryNetwork
 from rtx_lib.tasks import Stories
 from rtx_lib.training import fit
 
@@ -46,20 +46,6 @@ def test_the_time_words_are_the_authors(name):
         most = int(file["sentences"].max())
     assert torch.equal(model.with_time(story[..., :-1]), story)
     assert torch.equal(model.with_time(story[:, :most, :-1]), story)
-
-
-def test_position_weights():
-    """Their mean is 1, for words and for components; turned round, both axes give the same; half are above 1."""
-    weights = position_encoding(6, 4)
-    torch.testing.assert_close(weights.mean(0), torch.ones(4))
-    torch.testing.assert_close(weights.mean(1), torch.ones(6))
-    torch.testing.assert_close(weights.flip(0, 1), weights)
-    assert (weights > 1).sum() == 12
-    assert position_encoding(2, 2, like=torch.ones(1, dtype=torch.float32)).dtype == torch.float32
-    # About twice the paper's, and closer the larger both sizes are.
-    j, k = torch.arange(1.0, 201)[:, None] / 200, torch.arange(1.0, 101) / 100
-    paper = (1 - j) - k * (1 - 2 * j)
-    assert (position_encoding(200, 100) - 2 * paper).abs().max() < 0.03
 
 
 def test_padding_changes_nothing():

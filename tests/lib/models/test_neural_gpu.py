@@ -47,13 +47,6 @@ def test_an_open_gate_keeps_the_image():
     assert torch.equal(unit(s), torch.tanh(unit.candidate(s)))
 
 
-def test_the_first_biases():
-    """0, to which 1 is added: a gate begins mostly open."""
-    unit = CGRU(3)
-    assert not unit.gates.bias.any() and not unit.candidate.bias.any()
-    assert cut(torch.tensor(1.0)) == pytest.approx(0.777, abs=1e-3)
-
-
 # ---- steps
 
 

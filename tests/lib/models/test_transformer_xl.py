@@ -14,8 +14,6 @@ from rtx_lib.models.transformer_xl_variants import AdaptiveTransformerXL
 
 pytestmark = pytest.mark.usefixtures("double")
 
-NORMS = ("post", "pre")
-
 
 def attention(seed=1, **options):
     return random_parameters(RelativeAttention(8, 2, **options), seed)
@@ -131,35 +129,6 @@ def test_bad_distances_and_masks():
 
 
 # ---- the memory
-
-
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
-@torch.no_grad()
-def test_positions_that_are_added_clash_with_those_of_the_memory(positions):
-    """They begin at 0 in every segment: a query cannot tell one from the next, and a distance could."""
-    first, last = ids(2, 4), ids(2, 4, seed=7)
-    for options, equal in (({"positions": positions}, True), ({}, False)):
-        model = small(memory=8, **options)
-        assert relative_error(in_pieces(model, torch.cat([first, last], 1), [4, 4])[0][:, :4], model(first)[0]) == 0
-        with record_attention(model) as seen:
-            in_pieces(model, torch.cat([first, first, last], 1), [4, 4, 4])
-        weights = seen[-2][1]  # of the first layer, in the third segment: (B, H, 4, 12)
-        assert torch.allclose(weights[..., :4], weights[..., 4:8]) == equal
-
-
-@torch.no_grad()
-def test_with_less_memory_the_reach_is_layers_times_memory():
-    """Every layer looks M positions further back (section 3.2)."""
-    memory, layers = 3, 2
-    model, x = small(memory=memory, layers=layers), ids(1, 12)
-    y = in_pieces(model, x, [1] * 12)[0][:, -1]
-    for t in range(12):
-        changed = x.clone()
-        changed[:, t] = (changed[:, t] + 1) % 6
-        differs = not torch.equal(in_pieces(model, changed, [1] * 12)[0][:, -1], y)
-        assert differs == (t >= 11 - layers * memory)
-    whole = model(x)[0][:, -1]
-    assert relative_error(y, whole) > 1e-3, "too little memory is seen"
 
 
 @torch.no_grad()
