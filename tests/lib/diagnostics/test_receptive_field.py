@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from support.helpers import relative_error
+from support.helpers import refusals, relative_error
 from torch import nn
 
 from rtx_lib.diagnostics.receptive_field import input_influence, reach
@@ -160,8 +160,7 @@ class Wrong(nn.Module):
 X = torch.zeros(2, 5, 3, dtype=torch.float64)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
+test_bad_arguments = refusals(
     [
         (lambda m: input_influence(m, X[0]), r"x must have shape \(B, T, D\), got \(5, 3\)"),
         (lambda m: input_influence(m, X, samples=0), "samples must be at least 1, got 0"),
@@ -174,7 +173,5 @@ X = torch.zeros(2, 5, 3, dtype=torch.float64)
         (lambda m: reach(torch.tensor([1.0, -1])), "influence must be .* at least 0 .*, got"),
         (lambda m: reach(torch.ones(2), 1.5), "share must be above 0 and at most 1, got 1.5"),
     ],
+    lambda: Readout(RNN(3, 6), 4),
 )
-def test_bad_arguments(call, message):
-    with pytest.raises(ValueError, match=message):
-        call(Readout(RNN(3, 6), 4))

@@ -1,13 +1,10 @@
-"""BERT: files of other sizes, who sees whom, padding, masked words apart from each other, heads and refusals."""
+"""BERT: who sees whom, padding, masked words apart from each other, heads and refusals."""
 
 import copy
 
-import official
 import pytest
 import torch
 import torch.nn.functional as F
-from reference import official_bert
-from reference.bert_loops import make_bert
 from support.far_device import assert_equal, run, run_far
 from support.helpers import drawn, relative_error
 from torch import nn, tensor
@@ -39,27 +36,6 @@ def build(seed=0, **options):
 def classifier(output_size=3, **options):
     torch.manual_seed(1)
     return loud(BERTClassifier(build(next_sentence=True), output_size, **options))
-
-
-# ---- the authors' numbers, and those of plain loops
-
-
-ONE = {"heads": 1, "layers": 1, "inner": 1, "batch": 1}
-OTHER_SIZES = [
-    {},
-    {"width": 8, "heads": 4, "layers": 3, "batch": 2, "length": 6, "vocabulary": 23, "segments": 4, "choices": 2},
-    ONE | {"width": 3, "length": 5, "positions": 5, "classes": 2, "choices": 5},
-    {"layers": 11, "width": 2, "heads": 1, "length": 4, "batch": 1, "choices": 1, "classes": 1, "vocabulary": 5},
-]
-
-
-@pytest.mark.parametrize("sizes", OTHER_SIZES, ids=str)
-@pytest.mark.parametrize("stem", official_bert.FAMILIES)
-def test_files_of_other_sizes(tmp_path, stem, sizes):
-    path = tmp_path / f"{stem}_other.npz"
-    outcomes = make_bert(path, seed=len(sizes), **sizes)
-    errors = official.check(path)
-    assert set(errors) == outcomes and max(errors.values()) < 1e-9, errors
 
 
 # ---- who sees whom

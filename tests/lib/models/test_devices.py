@@ -213,17 +213,6 @@ def test_a_planted_mistake_is_seen(name):
         run_far(model, x)
 
 
-def test_a_conjugate_on_the_pretended_device_is_one():
-    """Torch only notes on a tensor that it is to be conjugated or negated."""
-    z = torch.tensor([1 + 2j, 3 - 1j])
-    with FarDevice():
-        far = z.to(FAR)
-        results = [(far.conj() * far).cpu(), far.conj().imag.cpu() * 2, far.conj().cpu() + 0]
-    expected = [z.abs().square() + 0j, -2 * z.imag, z.conj().resolve_conj()]
-    for one, other in zip(results, expected, strict=True):
-        torch.testing.assert_close(one, other)
-
-
 def test_an_array_is_not_made_of_what_is_far():
     with FarDevice(), pytest.raises(TypeError, match="numpy"):
         torch.rand(3, device=FAR).numpy()

@@ -1,11 +1,8 @@
-"""GPT and GPT-2: files of other sizes, the start, dropout, and what a classifier of padded texts reads."""
+"""GPT and GPT-2: the start, dropout, and what a classifier of padded texts reads."""
 
-import official
 import pytest
 import torch
 import torch.nn.functional as F
-from reference import official_gpt
-from reference.gpt_loops import make_gpt
 from support.far_device import assert_equal, run, run_far
 from support.helpers import drawn, relative_error
 from torch import tensor
@@ -39,26 +36,6 @@ def classifier(classes=3, norm="post", **options):
 
 def ids(*shape, seed=0):
     return torch.randint(V, shape, generator=torch.Generator().manual_seed(seed))
-
-
-# ---- the authors' numbers, and those of plain loops
-
-
-OTHER_SIZES = [
-    {},
-    {"width": 8, "heads": 4, "layers": 3, "batch": 1, "length": 7, "inner": 5, "vocabulary": 23},
-    {"width": 3, "heads": 1, "layers": 1, "batch": 4, "length": 4, "positions": 4, "classes": 2, "weight": 0.2},
-    {"layers": 11, "width": 2, "heads": 1, "length": 3, "inner": 1, "classes": 1, "weight": 0.0},
-]
-
-
-@pytest.mark.parametrize("sizes", OTHER_SIZES, ids=str)
-@pytest.mark.parametrize("stem", official_gpt.FAMILIES)
-def test_files_of_other_sizes(tmp_path, stem, sizes):
-    path = tmp_path / f"{stem}_other.npz"
-    outcomes = make_gpt(path, seed=len(sizes), **sizes)
-    errors = official.check(path)
-    assert set(errors) == outcomes and max(errors.values()) < 1e-9, errors
 
 
 # ---- the start

@@ -1,16 +1,12 @@
-"""XLNet: the reference values, who sees whom, orders as masks, memory, distances, segments, and what it refuses."""
+"""XLNet: who sees whom, orders as masks, memory, distances, segments, and what it refuses."""
 
-import numpy as np
-import official
 import pytest
 import torch
 import torch.nn.functional as F
 from reference.official_xlnet import leaky
-from reference.plain_loops import Parameters
-from reference.xlnet_loops import DEFAULTS, batch, make_xlnet
 from support.compare import furthest, ids, random_parameters, worst
 from support.far_device import assert_equal, run, run_far
-from support.helpers import FIXTURES, drawn, relative_error
+from support.helpers import drawn, refusals, relative_error
 
 from rtx_lib.diagnostics.attention import record_attention
 from rtx_lib.models.xlnet import PADDING, TwoWayXLNet, XLNet, XLNetClassifier
@@ -35,46 +31,6 @@ def asked(order=ORDERS, **more):
 
 def segments_of(*lengths):
     return torch.cat([torch.full((B, n), s) for s, n in enumerate(lengths)], dim=1)
-
-
-# ---- the reference values
-
-
-@pytest.mark.parametrize("name", ["seedfigure", "segments", "bidata_clamp"])
-def test_the_loops_are_the_originals_too(name):
-    """So that the files made from them say something."""
-    arrays = {n: torch.from_numpy(v) for n, v in np.load(FIXTURES / f"xlnet_{name}.npz").items() if n != "aliases"}
-    p = Parameters({n.removeprefix("p/"): v for n, v in arrays.items() if n.startswith("p/")})
-    at = "seg0/" if "seg0/loss" in arrays else ""
-    part = {n.removeprefix(at): v for n, v in arrays.items() if n.startswith(at)}
-    c = DEFAULTS | {"width": 16, "heads": 4, "head_width": 4, "inner": 24, "clamp": int(arrays["clamp_len"])}
-    c |= {"both_ways": bool(arrays["bi_data"]), "eps": float(arrays["layer_norm_eps"])}
-    found = batch(p, c, part, [torch.zeros(0, len(part["labels"]), 16)] * 2)
-    assert len(found) == 13 and max(float((value - part[n]).abs().max()) for n, value in found.items()) < 1e-12
-
-
-OTHERS = [
-    ("xlnet_full", {}),
-    ("xlnet_identity", {"identity": True, "layers": 1, "heads": 1, "head_width": 3, "seed": 1}),
-    ("xlnet_segments", {"types": True, "batch": 3, "time": 5, "clamp": 2, "eps": 1e-2}),
-    ("xlnet_memory", {"memory": 3, "pieces": 3, "width": 6, "heads": 3, "time": 3}),
-    ("xlnet_reuse", {"memory": 3, "pieces": 3, "time": 5, "layers": 1}),
-    ("xlnet_bidata", {"partial": 3, "memory": 4, "pieces": 2, "types": True, "both_ways": True, "clamp": 3}),
-    ("xlnet_one", {"batch": 1, "time": 1, "vocabulary": 2, "width": 2, "heads": 1, "layers": 1, "inner": 1}),
-    ("xlnet_classify", {}),
-    ("xlnet_classify", {"batch": 5, "time": 3, "classes": 2, "layers": 3, "eps": 1e-2}),
-    ("xlnet_local_perm", {}),
-    ("xlnet_local_perm", {"time": 9, "window": 3, "share": 0.9, "sep": 2}),
-]
-
-
-@pytest.mark.parametrize("stem, sizes", OTHERS, ids=str)
-def test_files_of_other_sizes(tmp_path, stem, sizes):
-    """All outcomes equal those of loops, and every gradient autograd's through them."""
-    path = tmp_path / f"{stem}_other.npz"
-    names = make_xlnet(path, **{"seed": len(str(sizes))} | sizes)
-    errors = official.check(path)
-    assert set(errors) | {"h0"} == names | {"h0"} and max(errors.values()) < 1e-9, errors  # h0 counts as an input
 
 
 # ---- who sees whom
@@ -264,7 +220,4 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("message", BAD)
-def test_bad_inputs(message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        BAD[message](small())
+test_bad_inputs = refusals(BAD, small)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from support.compare import generator
+from support.helpers import refusals
 
 from rtx_lib.tasks import NumberWords, number_words
 
@@ -210,15 +211,13 @@ def test_decode_stops_at_the_end_and_hides_nothing_before_it() -> None:
     assert task.decode([task.end]) == task.decode([task.start]) == task.decode([]) == ""
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
+test_ids_and_numbers_that_are_not_allowed = refusals(
     [
         (lambda task: task.decode([3, 14]), "ids must hold ids from 0 to 13, got 14"),
         (lambda task: task.decode([3], "left"), "side must be one of ['source', 'target'], got 'left'"),
         (lambda task: task.sentences([[1], []]), "numbers must hold ids of shape"),
         (lambda task: task.sentences([[3], [4, 1_000_000]]), "numbers must hold ids from 0 to 999999, got 1000000"),
     ],
+    NumberWords,
+    plain=True,
 )
-def test_ids_and_numbers_that_are_not_allowed(call, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call(NumberWords())
