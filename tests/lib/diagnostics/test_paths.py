@@ -91,21 +91,6 @@ def test_a_loop_that_hides_is_found():
     assert order(counts(sequential_operations, lambda x: x.cumsum(1))) == "1"
 
 
-def doubled(x):
-    """Prefix sums by doubling."""
-    shift = 1
-    while shift < x.shape[1]:
-        x = x + F.pad(x, (0, 0, shift, 0))[:, : x.shape[1]]
-        shift *= 2
-    return x
-
-
-def test_a_scan_by_doubling_takes_the_logarithm():
-    found = counts(sequential_operations, doubled)
-    assert found == {4: 2, 8: 3, 16: 4, 32: 5} and order(found) == "log T"
-    assert [path_length(doubled, x(T)) for T in (8, 9)] == [3, 4]  # a sum in every round, also with a zero
-
-
 def test_views_and_copies_cost_nothing_and_masks_stop():
     def moved(x):
         pieces = torch.stack(x.unbind(1), 1).reshape(len(x), -1, 3).flip(1).clone().flip(1)

@@ -73,15 +73,10 @@ def test_random_directions_estimate_the_square_without_bias(name):
     assert (error > 0).all()
 
 
-def test_more_directions_come_closer_and_a_seed_repeats():
+def test_a_seed_repeats():
     model, x = make("rnn"), torch.randn(8, 12, 3)
-    exact = input_influence(model, x)
-
-    def estimate(samples, seed=0):
-        return input_influence(model, x, samples=samples, generator=torch.Generator().manual_seed(seed))
-
-    assert torch.equal(estimate(2), estimate(2)) and not torch.equal(estimate(2), estimate(2, seed=1))
-    assert relative_error(estimate(256), exact) < 0.01 < relative_error(estimate(1), exact)
+    runs = [input_influence(model, x, samples=2, generator=torch.Generator().manual_seed(seed)) for seed in (0, 0, 1)]
+    assert torch.equal(runs[0], runs[1]) and not torch.equal(runs[0], runs[2])
     torch.manual_seed(3)
     first = input_influence(model, x, samples=3)
     torch.manual_seed(3)

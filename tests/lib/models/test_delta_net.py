@@ -119,17 +119,6 @@ def test_mirrors_count_modulo_2_and_fading_memories_do_not(backend):
     assert (o >= 0).all()
 
 
-def test_unit_keys_are_of_unit_length_and_0_does_no_harm():
-    model, x = layer("signed"), draw(2, 30, 6).double()
-    x[:, 3] = 0
-    x.requires_grad_()
-    q, k, *_ = model.chosen(x, x.new_zeros(2, 0, 18))
-    lengths = torch.stack([q, k]).square().sum(-1).sqrt()
-    assert (lengths[..., 3] == 0).all() and (lengths[..., 4:] - 1).abs().max() < 1e-12
-    model(x)[0].sum().backward()
-    assert x.grad.isfinite().all() and all(p.grad.isfinite().all() for p in model.parameters())
-
-
 def test_first_weights_are_the_authors():
     torch.manual_seed(0)
     model = DeltaNet(400, 400, decay="head")

@@ -9,7 +9,7 @@ from support.helpers import drawn, relative_error
 from torch import nn
 
 from rtx_lib.layers import SampleStdNorm
-from rtx_lib.models.r_transformer import CELLS, LocalRNN, RTransformer, RTransformerBlock
+from rtx_lib.models.r_transformer import CELLS, RTransformer, RTransformerBlock
 from rtx_lib.models.r_transformer_variants import ClonedRTransformer, PositionedRTransformer
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -121,15 +121,3 @@ def test_positions():
     relative = small(positions="shaw")
     tables = [one.block.self_attention.positions for one in relative.blocks]
     assert relative.positions is None and tables[0] is not tables[1]
-
-
-@torch.no_grad()
-def test_compiles_as_one_graph():
-    """A module that held torch.nn's would be left out of the graph, without a word."""
-    model, x = small(layers=1), draw(2, 5, 3)
-    state = model(x)[1]
-    compiled = torch.compile(model, fullgraph=True, backend="eager")
-    assert torch.equal(compiled(x, state)[0], model(x, state)[0])
-    torch.compiler.reset()
-    kinds = {type(module) for module in small().modules()}
-    assert LocalRNN in kinds and not any(issubclass(kind, (nn.RNN, nn.GRU, nn.LSTM)) for kind in kinds)
