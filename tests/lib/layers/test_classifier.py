@@ -43,12 +43,6 @@ def test_each_sentence_is_read_as_if_it_were_alone(name, pool):
         assert torch.allclose(a, b, rtol=1e-10, atol=1e-13) and a.any()
 
 
-def test_the_mean_is_a_sum_over_single_words():
-    model = build("mean")
-    scores = model.embedding(IDS[0]) @ model.readout.weight.T + model.readout.bias  # (T, classes)
-    assert relative_error(model(IDS[:1])[0][0, 0], scores.mean(0)) < 1e-12
-
-
 def test_both_ways_is_a_bidirectional_layer_on_whole_sentences():
     torch.manual_seed(0)
     whole, x = nn.LSTM(4, 3, batch_first=True, bidirectional=True), torch.randn(2, 6, 4)

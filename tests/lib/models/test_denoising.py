@@ -1,6 +1,5 @@
 """XLNet's network with BERT's objective: the content stream alone, all of it in sight of everybody."""
 
-import pytest
 import torch
 
 from rtx_lib.models import Denoising, XLNet
@@ -24,8 +23,3 @@ def test_the_query_vector_is_not_trained():
     model = made()
     model(torch.arange(T)[None])[0].sin().sum().backward()
     assert model.model.w.grad is None and model.model.embedding.weight.grad is not None
-
-
-def test_there_is_no_state():
-    with pytest.raises(ValueError, match=r"state must be None, .* got tuple"):
-        made()(torch.arange(T)[None], ())

@@ -8,7 +8,6 @@ from support.helpers import drawn, relative_error
 from support.small_transformers import small_xl as small
 
 from rtx_lib.diagnostics.attention import record_attention
-from rtx_lib.layers import sample
 from rtx_lib.models.transformer_xl import RelativeAttention, TransformerXL
 from rtx_lib.models.transformer_xl_variants import AdaptiveTransformerXL
 
@@ -146,13 +145,6 @@ def test_any_memory_in_evaluation():
     assert [part.shape for part in after] == [(2, 3, 8)] * 3
     model.memory = 0
     assert model(x[:, :2], state)[1] is None and torch.equal(model(x)[0], y)
-
-
-@torch.no_grad()
-def test_sampling_without_memory_reads_everything_again():
-    with_memory, without, prompt = small(memory=50), small(memory=0), ids(2, 4)
-    results = [sample(m, prompt, 6, generator=torch.Generator().manual_seed(0)) for m in (with_memory, without)]
-    assert torch.equal(*results)
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])

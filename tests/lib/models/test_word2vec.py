@@ -1,6 +1,6 @@
 """word2vec: the updates, one by one and all at once, what is drawn how often, and what it refuses.
 
-That it computes what the authors' code computes is tested on the reference values here, of their sizes and of others.
+That it computes what the authors' code computes is tested in tests/reference/test_official.py.
 """
 
 import copy
@@ -8,10 +8,8 @@ import math
 from functools import partial
 
 import numpy as np
-import official
 import pytest
 import torch
-from reference.word2vec_loops import make_word2vec
 from support.far_device import FAR, FarDevice, assert_equal, run, run_far
 from support.helpers import drawn, refusals, relative_error
 from torch import tensor
@@ -45,26 +43,6 @@ def build(kind="skip-gram", seed=0, vocabulary=V, width=D):
 
 def labels(kind):
     return Y if kind == "skip-gram" else Y[:, :1]
-
-
-# ---- the reference values
-
-
-SIZES = [
-    {},
-    {"vocabulary": 2, "pairs": 9, "negatives": 5, "contexts": 1},  # noise is often the right word, or comes twice
-    {"vocabulary": 30, "width": 7, "negatives": 1, "contexts": 6, "sample": 1.0},
-    {"vocabulary": 1, "width": 1, "pairs": 1, "negatives": 1, "contexts": 2},
-    {"pairs": 20, "lr": 0.4, "sample": 1e-5},
-]
-
-
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
-def test_files_of_other_sizes(tmp_path, sizes):
-    path = tmp_path / "word2vec_other.npz"
-    names = make_word2vec(path, seed=len(str(sizes)), **sizes)
-    errors = official.check(path)
-    assert set(errors) == names and max(errors.values()) < 1e-9, errors
 
 
 # ---- updates

@@ -123,12 +123,6 @@ def test_layout_of_drawn_sentences(to: str, largest: int) -> None:
     assert counts == {1, 2, 3, 4, 5, 6}
 
 
-def test_ids_do_not_depend_on_the_sentences_drawn() -> None:
-    one, two = NumberWords(), NumberWords((30, 30), largest=500_000)
-    assert one.words == two.words and one.output_size == two.output_size == 14 and one.input_size == 32
-    assert NumberWords(to="german").words["source"] == one.words["source"]
-
-
 def test_both_targets_come_with_the_same_sentences() -> None:
     digits, german = NumberWords(), NumberWords(to="german")
     for split in ("train", "valid", "test"):

@@ -7,7 +7,7 @@ import numpy as np
 import official
 import pytest
 import torch
-from reference.word2vec_loops import make_rules
+from reference.rules_loops import make_rules
 from support.helpers import killed, refusals
 from torch import nn
 
