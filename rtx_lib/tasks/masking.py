@@ -32,8 +32,6 @@ from torch import Tensor
 from rtx_lib.shapes import expect, expect_each, expect_ids
 from rtx_lib.tasks.vocabulary import IGNORED, PAD
 
-Generator = torch.Generator | random.Random
-
 
 def prediction_count(length: int, share: float = 0.15, most: int | None = None) -> int:
     """n of a row of `length` tokens, special ones included; halves are rounded to even, as Python 3 has it."""
@@ -75,18 +73,14 @@ class Masking:
         self.size, self.mask, self.special = size, mask, frozenset((PAD, *special))
         self.share, self.most, self.replace = share, most, replace
 
-    def row(
-        self, row: Sequence[int], units: Sequence[Sequence[int]], generator: Generator
+    def _row(
+        self, row: Sequence[int], units: Sequence[Sequence[int]], rng: random.Random
     ) -> tuple[list[int], list[int]]:
-        """x and y of one row, by BERT's rule for `units`, groups of positions that are chosen together (`units_of`).
+        """x and y of one row, by BERT's rule for `units`, groups of positions that are chosen together.
 
-        If each holds one position, exactly n are chosen, or all if there are fewer. The draws come in the order of
-        BERT's script: with a `random.Random` they are those that the script would make with it.
+        If each holds one position, exactly n are chosen, or all if there are fewer.
         """
-        expect_ids(torch.tensor([[*row]]), self.size, "row")
-        if not units:
-            raise ValueError("row must hold a token that may be chosen, got special tokens only")
-        rng, order = python_random(generator), list(units)
+        order = list(units)
         rng.shuffle(order)
         masked, changed, kept = self.replace
         unchanged = kept / (changed + kept) if changed + kept else 0.0  # how likely, if no [MASK] comes
@@ -107,21 +101,6 @@ class Masking:
             chosen += len(unit)
         return x, y
 
-    def units_of(self, row: Sequence[int], continues: Collection[int] = ()) -> list[list[int]]:
-        """The positions of a row that may be chosen, in groups: an id that `continues` a word joins the last group.
-
-        As in BERT's script it does so even where a special token stands between.
-        """
-        units: list[list[int]] = []
-        for place, token in enumerate(row):
-            if token in self.special:
-                continue
-            if units and token in continues:
-                units[-1].append(place)
-            else:
-                units.append([place])
-        return units
-
     def tokens(self, ids: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x and y (B, T) of a batch: BERT's rule token by token, for all rows at once."""
         may = self._may(ids)
@@ -138,13 +117,14 @@ class Masking:
 
         A row whose words all have more than n pieces has no label.
         """
-        may, rng, x, y = self._may(ids), python_random(generator), [], []
+        may, x, y = self._may(ids), [], []
+        rng = random.Random(int(torch.randint(2**62, (), generator=generator)))
         numbers = _numbers(ids, begins, may)
         for row, number, free in zip(ids.tolist(), numbers.tolist(), may.tolist(), strict=True):
             units: dict[int, list[int]] = {}
             for place in (place for place in range(len(row)) if free[place]):
                 units.setdefault(number[place], []).append(place)
-            seen, labels = self.row(row, list(units.values()), rng)
+            seen, labels = self._row(row, list(units.values()), rng)
             x.append(seen)
             y.append(labels)
         return torch.tensor(x), torch.tensor(y)
@@ -179,13 +159,6 @@ class Masking:
         drawn = torch.randint(least, self.size, ids.shape, generator=generator)
         seen = torch.where(case < masked, self.mask, torch.where(case < masked + changed, drawn, ids))
         return torch.where(chosen, seen, ids), torch.where(chosen, ids, IGNORED)
-
-
-def python_random(generator: Generator) -> random.Random:
-    """The generator itself, or one of Python's own that the next number of a torch.Generator seeds."""
-    if isinstance(generator, random.Random):
-        return generator
-    return random.Random(int(torch.randint(2**62, (), generator=generator)))
 
 
 def _numbers(ids: Tensor, begins: Tensor, may: Tensor) -> Tensor:

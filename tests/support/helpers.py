@@ -1,10 +1,12 @@
 """What several test files use."""
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -22,6 +24,18 @@ def drawn(seed: int, kind: Callable[..., nn.Module], *sizes: Any, **options: Any
     """A module with the weights that this seed draws."""
     torch.manual_seed(seed)
     return kind(*sizes, **options)
+
+
+def refusals(cases: dict[str, Any] | Iterable[tuple[Any, str]], *given: Callable[[], Any], plain: bool = False) -> Any:
+    """A test of calls that are refused: each, of what is given, raises a ValueError whose text begins so."""
+    pairs = [(call, message) for message, call in cases.items()] if isinstance(cases, dict) else list(cases)
+
+    @pytest.mark.parametrize(("call", "message"), pairs, ids=range(len(pairs)))
+    def test(call: Callable[..., Any], message: str) -> None:
+        with pytest.raises(ValueError, match=f"^{re.escape(message) if plain else message}"):
+            call(*(make() for make in given))
+
+    return test
 
 
 def code_cell(source: str, *tags: str, outputs: list[dict[str, Any]] | None = None) -> dict[str, Any]:

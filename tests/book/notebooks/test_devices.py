@@ -17,10 +17,8 @@ FIGURE = (
     "far, (fig, ax) = torch.ones(2, device=device), pyplot.subplots()\n(line,) = ax.plot([0, 1])\n"
 )
 PLANTED = {
-    "an array of what is far": "import torch\ny = torch.ones(2, device=device)\ny.numpy()",
     "two devices": "import torch\ntorch.ones(2, device=device) + torch.ones(2)",
     "a process that ends": "import os\nos.kill(os.getpid(), 9)",
-    "a plot of what is far": "import torch\nfrom matplotlib import pyplot\npyplot.plot(torch.ones(2, device=device))",
     "a line that is moved": f"{FIGURE}line.set_data(far, far)\nrtx_book.show(fig, 'a line')",
     "names of ticks": FIGURE
     + "ax.xaxis.set_major_formatter(lambda x, _: str(far.numpy()))\nrtx_book.show(fig, 'a line')",

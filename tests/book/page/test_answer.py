@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import html
 import itertools
-import json
 import math
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +11,7 @@ from typing import Any
 import pytest
 from pages import page_checks
 
-from rtx_book.checks import attention, gates, positions, r_transformer, race, recurrence, transformer
+from rtx_book.checks import attention, gates, positions, r_transformer, recurrence, transformer
 from rtx_book.checks import vanishing_gradients as vanishing
 from rtx_book.page import answer, figure
 from rtx_book.page.answer import ask
@@ -30,13 +27,6 @@ LOOKS: list[dict[str, Any]] = [
 def made(check: Callable[[Any], None] = vanishing.check_product_baseline, **given: Any) -> str:
     text: str = ask(check, **({"label": "error"} | given)).data
     return text
-
-
-def told(text: str) -> dict[str, Any]:
-    found = re.search(r'data-ask="(.*?)"', text)
-    assert found
-    loaded: dict[str, Any] = json.loads(html.unescape(found[1]))
-    return loaded
 
 
 @pytest.fixture(params=LOOKS, ids=["wide", "phone"])
@@ -132,17 +122,6 @@ def test_a_pair(page):
     assert opened.get_by_label("probability").count() == 1
 
 
-def test_a_pair_of_numbers(page):
-    def check(pair):
-        claim(pair != (2, 1), "the order is turned round")
-        claim(abs(pair[0] - 1) < 0.1 and abs(pair[1] - 2) < 0.1, "neither")
-
-    opened = page(made(check, right=(1.0, 2.0), slips=[(2, 1)], kind="pair"))
-    assert reply(opened, "1.05", "1,95").startswith("✓")
-    assert reply(opened, "2", "1") == "✗ Not yet: the order is turned round"
-    assert reply(opened, "1.2", "2").startswith("✗")
-
-
 def test_a_set_that_is_typed(page):
     opened = page(made(recurrence.check_slips, right={1, 2}, slips=[{1}, {2}, {1, 2, 3}], kind="set"))
     for typed in ("1,2", "{2, 1}", "1 and 2", "2 1 1"):
@@ -164,18 +143,6 @@ def test_every_set_of_the_options(page):
         right = wanted == {1, 2}
         expected = "✓ Right" if right else f"✗ Not yet: {in_python(recurrence.check_slips, wanted)}"
         assert reply(opened).startswith(expected)
-
-
-def test_statements_are_a_set_of_options(page):
-    def check(true):
-        race.check_reports({report: report in true for report in race.REPORTS})
-
-    right = [report for report, (truth, _) in race.REPORTS.items() if truth]
-    opened = page(made(check, right=right, kind="set", options=list(race.REPORTS)))
-    assert reply(opened).startswith("✗ Not yet:")
-    for report in right:
-        opened.get_by_label(report).check()
-    assert reply(opened).startswith("✓")
 
 
 def test_a_choice(page):

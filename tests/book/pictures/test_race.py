@@ -9,23 +9,7 @@ from matplotlib.axes import Axes
 from support.board import LANES, TASKS, summary
 from support.drawn import words
 
-from rtx_book.pictures.race import (
-    arrange,
-    describe_board,
-    describe_ranking,
-    describe_two_tasks,
-    draw_board,
-    draw_controls,
-    draw_lane,
-    draw_lane_lines,
-    draw_lane_slopes,
-    draw_lengths,
-    draw_ranking,
-    draw_two_tasks,
-    names_of_rows,
-    over_seeds,
-    short,
-)
+from rtx_book.pictures import race
 from rtx_lib.plots import FAMILIES
 
 
@@ -41,7 +25,7 @@ def ticks(ax: Axes) -> list[str]:
 
 
 def test_lanes_are_in_their_families_order_and_strangers_come_last() -> None:
-    groups = arrange({"new": "New", "transformer": "Transformer", "tcn": "TCN", "gru": "GRU", "rnn": "RNN"})
+    groups = race.arrange({"new": "New", "transformer": "Transformer", "tcn": "TCN", "gru": "GRU", "rnn": "RNN"})
     assert groups == {
         "recurrent": ["gru", "rnn"],
         "convolution": ["tcn"],
@@ -58,21 +42,21 @@ def test_numbers_on_the_board_have_few_digits() -> None:
         ("digits", 0.9994, "99.9"),
         ("text", 8.567, "8.57"),
     ]
-    assert [short(TASKS[task], value) for task, value, _ in told] == [said for *_, said in told]
+    assert [race.short(TASKS[task], value) for task, value, _ in told] == [said for *_, said in told]
 
 
 def test_a_run_that_ends_early_counts_as_worst() -> None:
     whole = [{"steps": [1, 2, 3], "values": [3.0, 2.0, v]} for v in (1.0, 1.5)]
     ended = {"steps": [1, 2], "values": [3.5, 9.0]}
-    steps, middle, low, high = over_seeds([*whole, ended], higher=False)
+    steps, middle, low, high = race.over_seeds([*whole, ended], higher=False)
     assert steps.tolist() == [1, 2, 3] and middle.tolist() == [3, 2, 1.5]
     assert low.tolist() == [3, 2, 1] and high.tolist() == [3.5, 9, 1.5]
-    assert over_seeds([*whole, ended], higher=True)[1].tolist() == [3, 2, 1]
-    steps, middle, *_ = over_seeds([whole[0], ended], higher=False)
+    assert race.over_seeds([*whole, ended], higher=True)[1].tolist() == [3, 2, 1]
+    steps, middle, *_ = race.over_seeds([whole[0], ended], higher=False)
     assert middle[:2].tolist() == [3.25, 5.5] and np.isnan(middle[2]), "the median ends where half of the runs have"
     nan = {"steps": [1, 2, 3], "values": [1.0, None, float("nan")]}
-    assert over_seeds([nan], higher=False)[0].tolist() == [1]
-    assert len(over_seeds([{"steps": [], "values": []}], higher=False)[0]) == 0
+    assert race.over_seeds([nan], higher=False)[0].tolist() == [1]
+    assert len(race.over_seeds([{"steps": [], "values": []}], higher=False)[0]) == 0
 
 
 # ---- lines
@@ -85,26 +69,26 @@ def test_your_run_is_drawn_and_labelled(ax: Axes) -> None:
         for seed in range(2)
     ]
     yours = {"name": "GRU, my rate", "steps": [50, 100], "values": [0.2, 0.6]}
-    draw_lane(ax, runs, yours, ("accuracy", 0.9))
+    race.draw_lane(ax, runs, yours, ("accuracy", 0.9))
     (tcn,), (mine,) = labelled(ax, "TCN"), labelled(ax, "your run: GRU, my rate")
     assert tcn.get_ydata().tolist() == [0.1, 0.7] and mine.get_ydata().tolist() == [0.2, 0.6]
     assert {*LANES.values(), "finish line 0.9"} <= set(words(ax))
     ax = plt.subplots()[1]
-    draw_lane(ax, [], {"name": "x", "steps": [], "values": []}, ("mse", None))
+    race.draw_lane(ax, [], {"name": "x", "steps": [], "values": []}, ("mse", None))
     assert not ax.get_lines() and ax.get_yscale() == "log"
 
 
 def test_lines_have_their_names_and_a_floor() -> None:
     curves = {"rnn": ([0, 1, 2], [1.0, 1e-9, 1e-2]), "tcn": ([0, 1], [1, 2])}
     settings: dict[str, Any] = {"height": 3, "floor": 1e-6, "every": 2, "yscale": "log", "xlabel": "step"}
-    (ax,) = draw_lane_lines(curves, LANES, **settings).axes
+    (ax,) = race.draw_lane_lines(curves, LANES, **settings).axes
     assert (ax.get_yscale(), ax.get_xlabel()) == ("log", "step")
     assert ax.get_lines()[0].get_ydata().tolist() == [1.0, 1e-6, 1e-2], "what is smaller is drawn at the floor"
     assert {"RNN", "TCN"} == set(words(ax))
 
 
 def test_slopes_go_from_the_value_before_to_that_after() -> None:
-    (ax,) = draw_lane_slopes(
+    (ax,) = race.draw_lane_slopes(
         {"rnn": [0.5, 0.9], "tcn": [0.6, 0.7]}, LANES, ("one rate", "each its own"), "accuracy"
     ).axes
     assert [line.get_ydata().tolist() for line in ax.get_lines()] == [[0.5, 0.9], [0.6, 0.7]]
@@ -120,19 +104,22 @@ def test_slopes_go_from_the_value_before_to_that_after() -> None:
 )
 def test_the_best_of_the_seed_stands_on_top_and_better_is_to_the_right(task: str, order: list[str]) -> None:
     values = {"rnn": {0: 0.5, 1: 0.9}, "indrnn": {0: 0.7, 1: 0.6}, "indrnn-published": {0: 0.6}}
-    (ax,) = draw_ranking(TASKS[task], LANES, values, 0).axes
+    (ax,) = race.draw_ranking(TASKS[task], LANES, values, 0).axes
     assert ticks(ax) == [f"{place}. {name}" for place, name in enumerate(order, start=1)]
     assert ax.yaxis_inverted() and ax.figure.get_suptitle() == f"Seed 0 names {order[0]} the best"
     assert ax.xaxis_inverted() == (task == "adding") and ax.get_xscale() == ("log" if task == "adding" else "linear")
-    (other,) = draw_ranking(TASKS[task], LANES, values, 1).axes
+    (other,) = race.draw_ranking(TASKS[task], LANES, values, 1).axes
     assert {tuple(line.get_xdata()) for line in labelled(other, "_seeds")} == {(0.5, 0.9), (0.7, 0.6)}
     if task == "digits":
-        assert describe_ranking(TASKS[task], LANES, values, 1) == "Digits with seed 1, best first: RNN 0.9, IndRNN 0.6"
+        assert (
+            race.describe_ranking(TASKS[task], LANES, values, 1)
+            == "Digits with seed 1, best first: RNN 0.9, IndRNN 0.6"
+        )
 
 
 def test_two_lanes_that_differ_in_one_thing_stand_on_one_row() -> None:
     ways = {"Digits": {"rnn": 0.2, "indrnn": 0.9, "tcn": 1.0}, "Adding": {"rnn": 0.0, "indrnn": 1.0}}
-    first, second = draw_controls([("rnn", "indrnn"), ("indrnn", "tcn")], LANES, ways).axes
+    first, second = race.draw_controls([("rnn", "indrnn"), ("indrnn", "tcn")], LANES, ways).axes
     assert [list(line.get_xdata()) for line in labelled(first, "_gain")] == [[0.2, 0.9], [0.0, 1.0]]
     assert len(labelled(second, "_gain")) == 1, "a row without one of the two stays empty"
     assert ticks(first) == ["Digits", "Adding"]
@@ -149,7 +136,7 @@ FIRSTS = {"adding": ["indrnn", "tcn"], "digits": ["tcn"], "text": ["tcn"]}
 
 
 def test_each_cell_of_the_board_says_what_its_seeds_reached() -> None:
-    (ax,) = draw_board(TASKS, LANES, RESULTS, FIRSTS, {"adding": ["rnn"]}).axes
+    (ax,) = race.draw_board(TASKS, LANES, RESULTS, FIRSTS, {"adding": ["rnn"]}).axes
     texts, rows = {text.get_position(): text for text in ax.texts}, sorted(ax.get_yticks())
     cells = {(column, row): texts[x, y] for column, row, x, y in _places(texts, rows)}
     told = {
@@ -167,18 +154,20 @@ def _places(texts: Any, rows: list[float]) -> list[tuple[int, int, float, float]
 
 
 def test_the_board_in_words() -> None:
-    told = describe_board(TASKS, LANES, RESULTS, FIRSTS)
+    told = race.describe_board(TASKS, LANES, RESULTS, FIRSTS)
     assert told.startswith("4 models on 3 tasks, medians. Adding: first IndRNN 0.0015, TCN 0.051; ")
     assert "Digits: first TCN 98.0; 1 of 3 reach 0.95 with every seed. Text: first TCN 1.25." in told
 
 
 def test_a_variant_below_its_model_says_only_what_differs() -> None:
-    assert names_of_rows(LANES) == ["RNN", "IndRNN", "as published", "TCN"]
+    assert race.names_of_rows(LANES) == ["RNN", "IndRNN", "as published", "TCN"]
     more = {"transformer": "T", "transformer-rotary": "T, rotary", "transformer-convolution": "T, rotary and so on"}
-    assert names_of_rows(more | {"transformer-none": "T without"}) == ["T", "rotary", "and so on", "without"]
-    assert names_of_rows({"transformer": "Transformer", "transformer-xl": "Transformer-XL"})[1] == "Transformer-XL"
+    assert race.names_of_rows(more | {"transformer-none": "T without"}) == ["T", "rotary", "and so on", "without"]
+    assert race.names_of_rows({"transformer": "Transformer", "transformer-xl": "Transformer-XL"})[1] == "Transformer-XL"
     between = more | {"transformer-convolution": "Rotary T", "transformer-none": "T without"}
-    assert names_of_rows(between) == ["T", "rotary", "Rotary T", "T without"], "it would be read as one of Rotary T"
+    assert race.names_of_rows(between) == ["T", "rotary", "Rotary T", "T without"], (
+        "it would be read as one of Rotary T"
+    )
 
 
 # ---- lengths, and two tasks
@@ -187,7 +176,7 @@ def test_a_variant_below_its_model_says_only_what_differs() -> None:
 def test_lengths_have_a_panel_a_lane() -> None:
     given = {length: {"rnn": summary([length / 1e5] * 3, 3), "indrnn": summary([1.0], 0)} for length in (200, 50, 100)}
     del given[200]["indrnn"]
-    fig = draw_lengths(TASKS["adding"], LANES, given, x_label="T")
+    fig = race.draw_lengths(TASKS["adding"], LANES, given, x_label="T")
     panels = {ax.get_title().replace("\n", " "): ax for ax in fig.axes if ax.get_visible()}
     assert set(panels) == set(LANES.values()) and panels["RNN"].get_yscale() == "log"
     (line,) = labelled(panels["RNN"], "_lane")
@@ -205,7 +194,7 @@ BOTH = {
 
 
 def test_a_mark_stands_at_the_medians_and_is_filled_as_far_as_the_seeds_get_on_both_tasks() -> None:
-    (ax,) = draw_two_tasks(TWO, LANES, BOTH).axes
+    (ax,) = race.draw_two_tasks(TWO, LANES, BOTH).axes
     marks = {line.get_label(): line for line in ax.get_lines() if line.get_marker() not in ("None", None, "")}
     places = {lane: (*line.get_xdata(), *line.get_ydata(), line.get_fillstyle()) for lane, line in marks.items()}
     assert places == {
@@ -216,4 +205,4 @@ def test_a_mark_stands_at_the_medians_and_is_filled_as_far_as_the_seeds_get_on_b
     texts = [text.replace("\n", " ") for text in words(ax)]
     assert texts == ["Both", "IndRNN, as published", "Digits alone", "IndRNN", "Neither", "RNN"]
     told = "Both: IndRNN, as published; Digits alone: IndRNN; Neither: RNN."
-    assert describe_two_tasks(TWO, LANES, BOTH) == f"Medians beyond the finish lines. {told}"
+    assert race.describe_two_tasks(TWO, LANES, BOTH) == f"Medians beyond the finish lines. {told}"

@@ -7,22 +7,14 @@ from matplotlib.patches import PathPatch
 from support.drawn import opacity
 
 from rtx_book.page.film import film
-from rtx_book.pictures.recurrence import (
-    draw_beliefs,
-    draw_distance_bars,
-    draw_weights_by_distance,
-    influence_curves,
-    influence_frames,
-    one_of_each,
-    piano_roll,
-)
+from rtx_book.pictures import recurrence
 
 DRAW = np.random.default_rng(0)
 
 
 def test_beliefs_stand_beside_their_image_and_the_dot_on_the_likeliest() -> None:
     images, beliefs = DRAW.random((2, 5, 3)), DRAW.random((2, 5, 10))
-    axes = draw_beliefs(images, beliefs, ["a 9", "a 4"]).axes
+    axes = recurrence.draw_beliefs(images, beliefs, ["a 9", "a 4"]).axes
     for left, right, image, belief in zip(axes[::2], axes[1::2], images, beliefs, strict=True):
         assert np.array_equal(left.images[0].get_array(), image)
         assert np.array_equal(right.images[0].get_array(), belief)
@@ -31,7 +23,7 @@ def test_beliefs_stand_beside_their_image_and_the_dot_on_the_likeliest() -> None
 
 
 def test_one_of_each_label_is_the_first_good_one_or_the_first() -> None:
-    assert one_of_each([1, 0, 1, 2, 0], [False, False, True, False, True]) == {0: 4, 1: 2, 2: 3}
+    assert recurrence.one_of_each([1, 0, 1, 2, 0], [False, False, True, False, True]) == {0: 4, 1: 2, 2: 3}
 
 
 def test_a_prediction_fills_the_outlines_of_the_notes(ax: Axes) -> None:
@@ -39,7 +31,7 @@ def test_a_prediction_fills_the_outlines_of_the_notes(ax: Axes) -> None:
     notes[[0, 1, 2, 4], 39] = notes[2, 43] = 1  # middle C for three frames, a rest and once more; the E above
     chances = DRAW.uniform(0, 0.1, notes.shape)
     chances[3, 50] = 0.8  # a note that does not come
-    piano_roll(ax, notes, torch.from_numpy(chances))
+    recurrence.piano_roll(ax, notes, torch.from_numpy(chances))
     (patch,) = (patch for patch in ax.patches if isinstance(patch, PathPatch))
     boxes = patch.get_path().vertices.reshape(-1, 5, 2)[:, :4]
     found = [[*box[:2, 0].tolist(), round(box[:, 1].mean())] for box in boxes]
@@ -57,7 +49,9 @@ FIELD = np.array([0.0] * 5 + [1.0, 2.0, 5.0])  # the most recent input last
 def test_a_curve_counts_back_from_the_output_and_sums_to_one() -> None:
     rising = np.array([1.0, 2.0, 3.0, 4.0])
     runs = np.stack([FIELD, FIELD * 100, FIELD[::-1] + 1])
-    (ax,) = influence_curves({"TCN": FIELD, "rising": rising, "RNN": 0.5 ** np.arange(40)[::-1], "runs": runs}).axes
+    (ax,) = recurrence.influence_curves(
+        {"TCN": FIELD, "rising": rising, "RNN": 0.5 ** np.arange(40)[::-1], "runs": runs}
+    ).axes
     lines = {line.get_label(): line for line in ax.get_lines()}
     np.testing.assert_allclose(lines["rising"].get_xydata(), [(1, 0.4), (2, 0.3), (3, 0.2), (4, 0.1)])
     np.testing.assert_allclose(lines["runs"].get_ydata()[:3], [0.625, 0.25, 0.125])
@@ -67,7 +61,7 @@ def test_a_curve_counts_back_from_the_output_and_sums_to_one() -> None:
 
 
 def test_what_the_architecture_lets_through_is_marked() -> None:
-    (ax,) = influence_curves({"RNN": np.ones(9), "TCN": FIELD}, reaches={"TCN": 1234}).axes
+    (ax,) = recurrence.influence_curves({"RNN": np.ones(9), "TCN": FIELD}, reaches={"TCN": 1234}).axes
     (line,) = (line for line in ax.get_lines() if line.get_label() == "_reach")
     assert list(line.get_xdata()) == [1234, 1234]
     assert "1,234 inputs" in [text.get_text() for text in ax.texts]
@@ -75,7 +69,7 @@ def test_what_the_architecture_lets_through_is_marked() -> None:
 
 def test_a_bar_is_the_influence_and_a_cross_none() -> None:
     sizes = np.tril(np.arange(1.0, 17.0).reshape(4, 4))
-    fig, frames = influence_frames({"forwards": sizes, "both ways": sizes + 1})
+    fig, frames = recurrence.influence_frames({"forwards": sizes, "both ways": sizes + 1})
     x, y = frames[1]["bars0"]  # output 2: inputs 1 and 2
     assert np.array_equal(x[~np.isnan(x)], [1, 1, 2, 2]) and np.array_equal(y[~np.isnan(y)], [1e-6, 5, 1e-6, 6])
     assert np.array_equal(frames[1]["none0"][0], [3, 4])
@@ -88,7 +82,7 @@ def test_a_bar_is_the_influence_and_a_cross_none() -> None:
 
 def test_every_head_is_a_line_and_the_likeness_stands_below() -> None:
     near, far = np.array([[0.5, 0.2, 0.1], [0.3, 0.3, 0.3]]), np.array([[0.1, 0.2, 0.7]])
-    fig = draw_weights_by_distance({"near": near, "far": far}, 0.25, [0.9, 0.4], unit="frame")
+    fig = recurrence.draw_weights_by_distance({"near": near, "far": far}, 0.25, [0.9, 0.4], unit="frame")
     assert [ax.get_title(loc="left") for ax in fig.axes] == ["near", "far", "the data: likeness to the next frame"]
     *heads, mean = fig.axes[0].get_lines()
     np.testing.assert_array_equal([line.get_ydata() for line in heads], near)
@@ -97,7 +91,7 @@ def test_every_head_is_a_line_and_the_likeness_stands_below() -> None:
 
 
 def test_the_largest_bar_names_its_distance() -> None:
-    fig = draw_distance_bars({"at 64": [0.1, 0.1, 0.8], "at 256": [0.01, 0.0, 0.0, 0.03]}, 2, shown=4)
+    fig = recurrence.draw_distance_bars({"at 64": [0.1, 0.1, 0.8], "at 256": [0.01, 0.0, 0.0, 0.03]}, 2, shown=4)
     assert [text.get_text() for ax in fig.axes for text in ax.texts] == ["2 steps", "3 steps"]
     heights = [segment[1][1] for segment in fig.axes[0].collections[0].get_segments()]
     np.testing.assert_allclose(heights, [0.1, 0.1, 0.8])

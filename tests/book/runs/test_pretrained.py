@@ -15,7 +15,7 @@ from rtx_book.runs.builders import build
 from rtx_book.runs.fine_tuning import WithAuxiliary, overlap
 from rtx_book.runs.recipes import RECIPES, pretraining
 from rtx_lib.diagnostics.probe import layer_probes
-from rtx_lib.models import BERT, GPT, BERTClassifier
+from rtx_lib.models import BERT, GPT
 from rtx_lib.tasks import BothWaysText, CausalText, MaskedText, SentenceClasses
 from rtx_lib.tasks.vocabulary import SPECIAL, Vocabulary
 from rtx_lib.training.evaluation import evaluate
@@ -220,14 +220,6 @@ def test_text_of_both_ways_has_the_rows_and_the_neighbours():
     assert both.weight(y) == 2 * causal.weight(after)
 
 
-def test_layers_of_bert_are_what_its_blocks_give():
-    torch.manual_seed(0)
-    model = BERT(20, **SIZES | {"layers": 2}).eval()
-    x = torch.tensor([[2, 7, 8, 3, 0], [2, 9, 10, 11, 3]])
-    layers = model.layers(x)
-    assert len(layers) == 3 and torch.equal(layers[-1], model.encode(x))
-
-
 def test_a_probe_reads_all_labels_of_train_and_test_and_no_other_position():
     ids = torch.tensor([[2, 5, 6, 3], [2, 6, 5, 3], [2, 5, 3, 0]])
     labels = torch.where(ids > 4, ids - 5, -100)  # what is at [CLS] and [SEP] does not count
@@ -250,13 +242,3 @@ def test_test_sentences_in_the_text_are_counted():
 @reads(SentenceClasses, "sst2")
 def test_the_text_of_the_book_s_weights_holds_no_test_sentence():
     assert overlap(pretraining.TEXTS, "sst2", pretraining.HELD_OUT)["found"] == 0, "else there is one, of three words"
-
-
-def test_the_mean_of_a_sentence_is_that_of_its_words():
-    torch.manual_seed(0)
-    model = BERTClassifier(BERT(20, **SIZES), 3, kind="mean").double().eval()
-    x = torch.tensor([[2, 7, 8, 3]])
-    h = model.encoder(x)[0]
-    expected = model.readout(h.mean(1, keepdim=True))
-    for padded in (x, F.pad(x, (0, 5))):
-        torch.testing.assert_close(model(padded)[0], expected, rtol=1e-12, atol=1e-12)

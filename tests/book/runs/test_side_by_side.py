@@ -55,13 +55,6 @@ def test_both_get_the_same_time_and_end_their_schedule_together(monkeypatch):
     assert all(a >= b for a, b in itertools.pairwise(quick.history.lr))
 
 
-def test_a_slower_one_makes_fewer_steps(monkeypatch):
-    clock = Clock(monkeypatch)
-    quick, slow = side(clock, 1.0), side(clock, 2.5)
-    fit_side_by_side(quick, slow, steps=10)
-    assert len(quick.history.step) == 10 and len(slow.history.step) == 4
-
-
 def test_streams_are_read_as_in_a_run_alone(monkeypatch):
     """Both sides carry their states, and begin anew with each pass over the text."""
     clock = Clock(monkeypatch)

@@ -100,13 +100,6 @@ def test_a_final_that_is_won_at_an_end_is_run_beyond_it_too(tmp_path):
     assert won == 0.1 and [seed for _, seed in asked(runs)] == [3, 4]
 
 
-def test_where_nothing_is_beyond_the_grid_the_end_wins(tmp_path):
-    try_rates(tmp_path, range(len(GRID), 0, -1), GRID)
-    finals(tmp_path, GRID[-1], [1, 1, 1])
-    finals(tmp_path, GRID[-2], [2, 2, 2])
-    assert tuned(*CELL, tmp_path)[0] == GRID[-1]
-
-
 def test_ranked_and_beyond():
     assert ranked({0.1: 2.0, 0.01: 1.0, 0.001: 1.0, 1e-4: math.inf}) == [0.001, 0.01, 0.1, 1e-4]
     assert beyond(0.01, plan.RATES) is None

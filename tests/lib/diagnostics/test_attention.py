@@ -6,21 +6,11 @@ from contextlib import ExitStack
 import pytest
 import torch
 from scipy.stats import kendalltau
-from support.helpers import relative_error
+from support.helpers import refusals, relative_error
 from torch import nn
 
-from rtx_lib.diagnostics.attention import (
-    ablate_heads,
-    attention_window,
-    gradient_saliency,
-    kendall_tau,
-    leave_one_out,
-    rank_agreement,
-    record_attention,
-    weight_by_distance,
-)
+from rtx_lib.diagnostics import attention as looks
 from rtx_lib.layers.attention import MultiHeadAttention, causal_mask
-from rtx_lib.models.transformer import Transformer
 
 pytestmark = pytest.mark.usefixtures("double")
 TOKENS, WIDTH, HEADS = 7, 6, 3
@@ -90,9 +80,9 @@ def hooks(model):
 
 
 def test_every_call_is_recorded_by_name(model, ids):
-    with record_attention(model) as outer:
+    with looks.record_attention(model) as outer:
         y = model(ids)
-        with record_attention(model.blocks[1]) as inner:
+        with looks.record_attention(model.blocks[1]) as inner:
             model(ids)
         model(ids[:1, :2])
     assert [name for name, _ in outer] == 3 * ["blocks.0", "blocks.1", "reader"]
@@ -102,7 +92,11 @@ def test_every_call_is_recorded_by_name(model, ids):
     assert gradient.abs().max() > 0
 
 
-LOOKS = [record_attention, lambda model: ablate_heads(model, [0]), lambda model: attention_window(model, 2)]
+LOOKS = [
+    looks.record_attention,
+    lambda model: looks.ablate_heads(model, [0]),
+    lambda model: looks.attention_window(model, 2),
+]
 
 
 @pytest.mark.parametrize("look", LOOKS)
@@ -121,12 +115,12 @@ def test_hooks_go_away_after_an_error_and_a_model_without_attention_is_refused(m
 def test_ablation_changes_the_chosen_heads_alone(model, ids, recorder_outside):
     x = torch.randn(2, 5, WIDTH)
     toy = model.blocks[0]
-    with record_attention(toy) as plain:
+    with looks.record_attention(toy) as plain:
         whole = toy(x)
     with ExitStack() as stack:
-        recorded = stack.enter_context(record_attention(toy)) if recorder_outside else None
-        stack.enter_context(ablate_heads(toy, [1]))
-        recorded = recorded if recorder_outside else stack.enter_context(record_attention(toy))
+        recorded = stack.enter_context(looks.record_attention(toy)) if recorder_outside else None
+        stack.enter_context(looks.ablate_heads(toy, [1]))
+        recorded = recorded if recorder_outside else stack.enter_context(looks.record_attention(toy))
         y = toy(x)
     weights = recorded[0][1]
     assert not weights[:, 1].any() and torch.equal(weights[:, [0, 2]], plain[0][1][:, [0, 2]])
@@ -136,7 +130,7 @@ def test_ablation_changes_the_chosen_heads_alone(model, ids, recorder_outside):
 
 def test_a_uniform_head_reads_what_it_may_see_alike():
     toy, x = Toy(), torch.randn(2, 5, WIDTH)
-    with ablate_heads(toy, [0, 2], to="uniform"):
+    with looks.ablate_heads(toy, [0, 2], to="uniform"):
         y = toy(x)
     mean = x.cumsum(1) / torch.arange(1, 6).unsqueeze(1)
     assert relative_error(y[..., [0, 1, 4, 5]], mean[..., [0, 1, 4, 5]]) < 1e-12
@@ -144,7 +138,7 @@ def test_a_uniform_head_reads_what_it_may_see_alike():
 
 
 def test_ablation_by_name(model, ids):
-    with ablate_heads(model, {"blocks.1": [0, 1, 2], "reader": [0]}), record_attention(model) as recorded:
+    with looks.ablate_heads(model, {"blocks.1": [0, 1, 2], "reader": [0]}), looks.record_attention(model) as recorded:
         y = model(ids)
     assert [bool(weights.any()) for _, weights in recorded] == [True, False, False]
     assert not y.any()
@@ -152,7 +146,7 @@ def test_ablation_by_name(model, ids):
 
 def test_a_row_that_sees_nothing_stays_so():
     attention = Additive()
-    with ablate_heads(attention, [0], to="uniform"):
+    with looks.ablate_heads(attention, [0], to="uniform"):
         weights = attention.weights_tap(torch.tensor([[[0.0, 0.0], [0.9, 0.1]]]))
     assert weights.tolist() == [[[0, 0], [0.5, 0.5]]]
 
@@ -168,7 +162,7 @@ def test_a_row_that_sees_nothing_stays_so():
 )
 def test_ablation_refuses_bad_arguments(model, ids, arguments, message):
     heads, to = arguments
-    with pytest.raises(ValueError, match=message), ablate_heads(model, heads, to=to):
+    with pytest.raises(ValueError, match=message), looks.ablate_heads(model, heads, to=to):
         model(ids)
     assert not hooks(model)
 
@@ -179,7 +173,7 @@ def test_ablation_refuses_bad_arguments(model, ids, arguments, message):
 def test_a_window_is_a_mask():
     attention = MultiHeadAttention(8, 2)
     x = torch.randn(3, 9, 8)
-    with attention_window(attention, 4), record_attention(attention) as seen:
+    with looks.attention_window(attention, 4), looks.record_attention(attention) as seen:
         y, _ = attention(x, causal=True)
     expected, _ = attention(x, mask=causal_mask(9).triu(-3))
     assert torch.allclose(y, expected, atol=1e-14)
@@ -191,7 +185,7 @@ def test_a_window_is_a_mask():
 def test_a_window_may_have_keys_far_behind_it():
     attention, distance = MultiHeadAttention(8, 2), torch.arange(9)[:, None] - torch.arange(9)
     x = torch.randn(3, 9, 8)
-    with attention_window(attention, 2, far=range(4, 7, 2)):
+    with looks.attention_window(attention, 2, far=range(4, 7, 2)):
         y, _ = attention(x, causal=True)
     seen = (distance == 0) | (distance == 1) | (distance == 4) | (distance == 6)
     assert torch.allclose(y, attention(x, mask=seen)[0], atol=1e-14)
@@ -199,7 +193,7 @@ def test_a_window_may_have_keys_far_behind_it():
 
 def test_the_queries_of_a_window_are_the_last_positions():
     attention = Additive()
-    with attention_window(attention, 2):
+    with looks.attention_window(attention, 2):
         weights = attention.weights_tap(torch.full((1, 2, 6), 1 / 6))
     assert weights[0].tolist() == [[0, 0, 0, 1 / 3, 1 / 3, 1 / 3], [0, 0, 0, 0, 1 / 2, 1 / 2]]
 
@@ -207,21 +201,7 @@ def test_the_queries_of_a_window_are_the_last_positions():
 def test_weight_by_distance_is_the_loop():
     weights = torch.rand(2, 7, 7)
     expected = [sum(weights[:, i, i - d] for i in range(3, 7)) / 4 for d in range(3)]
-    assert relative_error(weight_by_distance(weights, 3), torch.stack(expected, dim=1)) < 1e-14
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: attention_window(Additive(), 0).__enter__(), "size must be at least 1, got 0"),
-        (lambda: weight_by_distance(torch.rand(2, 3), 1), "weights must"),
-        (lambda: weight_by_distance(torch.rand(3, 3), 3), "first must be at least 1 and below 3"),
-        (lambda: weight_by_distance(torch.rand(3, 3), 0), "first must"),
-    ],
-)
-def test_what_has_no_distances(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+    assert relative_error(looks.weight_by_distance(weights, 3), torch.stack(expected, dim=1)) < 1e-14
 
 
 # ---- saliency
@@ -229,7 +209,7 @@ def test_what_has_no_distances(call, message):
 
 def test_saliency_is_the_norm_of_the_gradient_with_respect_to_what_is_embedded(model):
     ids = torch.tensor([[1, 3, 2, 3], [4, 5, 1, 2]])  # one token twice: the table's gradient is another
-    seen = gradient_saliency(lambda: model(ids)[:, -1].sin().sum(-1), model.embedding)
+    seen = looks.gradient_saliency(lambda: model(ids)[:, -1].sin().sum(-1), model.embedding)
     e = model.embedding(ids).detach()
     expected = torch.autograd.functional.jacobian(lambda e: model.read(e)[:, -1].sin().sum(), e)
     assert relative_error(seen, expected.norm(dim=-1)) < 1e-12
@@ -238,31 +218,19 @@ def test_saliency_is_the_norm_of_the_gradient_with_respect_to_what_is_embedded(m
 def test_saliency_leaves_nothing_behind(model, ids):
     model.embedding.weight.requires_grad_(False)
     with torch.no_grad():
-        first = gradient_saliency(lambda: model(ids).sum(), model.embedding)
+        first = looks.gradient_saliency(lambda: model(ids).sum(), model.embedding)
     assert first.shape == ids.shape and (first > 0).all() and not first.requires_grad
     assert all(p.grad is None for p in model.parameters()) and not hooks(model)
     with pytest.raises(RuntimeError, match="here"):
-        gradient_saliency(lambda: (_ for _ in ()).throw(RuntimeError("here")), model.embedding)
+        looks.gradient_saliency(lambda: (_ for _ in ()).throw(RuntimeError("here")), model.embedding)
     assert not hooks(model)
 
 
 def test_a_token_that_does_not_count_has_saliency_zero(model, ids):
-    seen = gradient_saliency(lambda: model.blocks[0](model.embedding(ids))[:, 2].sum(), model.embedding)
+    seen = looks.gradient_saliency(lambda: model.blocks[0](model.embedding(ids))[:, 2].sum(), model.embedding)
     assert (seen[:, :3] > 0).all() and not seen[:, 3:].any()
     other = nn.Parameter(torch.ones(()))
-    assert not gradient_saliency(lambda: (model.embedding(ids), other)[1], model.embedding).any()
-
-
-@pytest.mark.parametrize(
-    ("score", "message"),
-    [
-        (lambda model, ids: torch.ones(()), "embedding must be called once, it was called 0 times"),
-        (lambda model, ids: (model(ids) + model(ids)).sum(), "it was called 2 times"),
-    ],
-)
-def test_saliency_refuses_a_score_that_does_not_fit(model, ids, score, message):
-    with pytest.raises(ValueError, match=message):
-        gradient_saliency(lambda: score(model, ids), model.embedding)
+    assert not looks.gradient_saliency(lambda: (model.embedding(ids), other)[1], model.embedding).any()
 
 
 # ---- leaving one out
@@ -271,7 +239,7 @@ def test_saliency_refuses_a_score_that_does_not_fit(model, ids, score, message):
 @pytest.mark.parametrize("batch", [1, 2, 9])
 def test_leave_one_out_runs_the_model_twice(model, batch):
     ids = torch.tensor([[1, 3, 2, 3, 6]])  # one token twice, which is left out once at a time
-    seen = leave_one_out(lambda x: model(x)[:, -1].sin().sum(-1), ids, 0, batch=batch)
+    seen = looks.leave_one_out(lambda x: model(x)[:, -1].sin().sum(-1), ids, 0, batch=batch)
     others = [ids.index_fill(1, torch.tensor([s]), 0) for s in range(5)]
     expected = torch.stack([(model(ids)[0, -1].sin() - model(x)[0, -1].sin()).sum() for x in others])
     assert relative_error(seen, expected) < 1e-12
@@ -279,23 +247,11 @@ def test_leave_one_out_runs_the_model_twice(model, batch):
 
 def test_scores_of_several_numbers_and_bare_numbers(model, ids):
     sentence = ids[:1].clone()
-    several = leave_one_out(lambda x: model(x)[..., 0], sentence, 0, batch=3)
+    several = looks.leave_one_out(lambda x: model(x)[..., 0], sentence, 0, batch=3)
     assert several.shape == (5, 5)  # token left out, place in the output
-    bare = leave_one_out(lambda x: model(x)[0, 3, 0], sentence, 0)
+    bare = looks.leave_one_out(lambda x: model(x)[0, 3, 0], sentence, 0)
     assert relative_error(bare, several[:, 3]) < 1e-12
     assert torch.equal(sentence, ids[:1])
-
-
-@pytest.mark.parametrize(
-    ("ids", "batch", "message"),
-    [
-        (torch.ones(2, 5).long(), 1, r"ids must have shape \(1, S\)"),
-        (torch.ones(1, 5).long(), 2, r"score must have shape \(2,\), got \(1,\)"),
-    ],
-)
-def test_leave_one_out_refuses_what_does_not_fit(ids, batch, message):
-    with pytest.raises(ValueError, match=message):
-        leave_one_out(lambda x: torch.zeros(1), ids, 0, batch=batch)
 
 
 # ---- what describes one map
@@ -306,38 +262,23 @@ def test_kendall_tau_is_scipys(levels):
     generator = torch.Generator().manual_seed(levels)
     a = torch.randint(levels, (60,), generator=generator).double()
     b = a + torch.randint(levels, (60,), generator=generator)
-    assert kendall_tau(a, b) == pytest.approx(kendalltau(a, b).statistic, abs=1e-14)
+    assert looks.kendall_tau(a, b) == pytest.approx(kendalltau(a, b).statistic, abs=1e-14)
 
 
 def test_kendall_tau_by_hand():
     a = torch.tensor([1.0, 2.0, 3.0])
-    assert kendall_tau(a, 10 * a) == 1 and kendall_tau(a, -a) == -1
+    assert looks.kendall_tau(a, 10 * a) == 1 and looks.kendall_tau(a, -a) == -1
     # Pairs: 12 tied in b, 13 and 23 in order, so (2 - 0) / sqrt(3 * 2).
-    assert kendall_tau(a, torch.tensor([1.0, 1.0, 2.0])) == pytest.approx(2 / math.sqrt(6), abs=1e-15)
-    assert math.isnan(kendall_tau(a, torch.ones(3)))
+    assert looks.kendall_tau(a, torch.tensor([1.0, 1.0, 2.0])) == pytest.approx(2 / math.sqrt(6), abs=1e-15)
+    assert math.isnan(looks.kendall_tau(a, torch.ones(3)))
     for wrong in ((a, a[:2]), (a.unsqueeze(0), a.unsqueeze(0))):
         with pytest.raises(ValueError, match="must have shape"):
-            kendall_tau(*wrong)
+            looks.kendall_tau(*wrong)
     with pytest.raises(ValueError, match="NaN"):
-        kendall_tau(a, a / torch.tensor([1.0, 0.0, 1.0]) * 0)
+        looks.kendall_tau(a, a / torch.tensor([1.0, 0.0, 1.0]) * 0)
 
 
 # ---- in a Transformer
-
-
-def test_without_its_encoder_decoder_attention_a_transformer_does_not_see_the_source():
-    model = Transformer(TOKENS, TOKENS, width=8, heads=2, layers=2)
-    source = torch.tensor([[1, 3, 2, 6, 3], [4, 4, 1, 0, 0]])  # the second ends in padding
-    target = torch.tensor([[1, 2, 5], [1, 4, 3]])
-    with record_attention(model) as recorded:
-        model((source, target))
-    cross = [name for name, weights in recorded if weights.shape[2:] == (3, 5)]
-    assert len(cross) == 2 and all("cross_attention" in name for name in cross)
-    other = source.flip(0)
-    with ablate_heads(model, {name: [0, 1] for name in cross}):
-        assert relative_error(model((source, target))[0], model((other, target))[0]) < 1e-12
-    with ablate_heads(model, {name: [0] for name in cross}):
-        assert relative_error(model((source, target))[0], model((other, target))[0]) > 1e-4
 
 
 def test_rank_agreement_is_a_mean_of_means():
@@ -345,11 +286,32 @@ def test_rank_agreement_is_a_mean_of_means():
     others = [torch.rand_like(m) for m in maps]
     both = zip(maps, others, strict=True)
     by_hand = [sum(kendalltau(a, b).statistic for a, b in zip(m, o, strict=True)) / len(m) for m, o in both]
-    mean, half = rank_agreement(maps, others)
+    mean, half = looks.rank_agreement(maps, others)
     assert mean == pytest.approx(sum(by_hand) / 3)
     assert half == pytest.approx(1.96 * torch.tensor(by_hand).std().item() / math.sqrt(3))
-    mean, half = rank_agreement(maps[:1], maps[:1])
+    mean, half = looks.rank_agreement(maps[:1], maps[:1])
     assert mean == 1 and math.isnan(half)
     for wrong in (others[:2], [m.T for m in others]):
         with pytest.raises(ValueError, match=r"shorter|longer|shape"):
-            rank_agreement(maps, wrong)
+            looks.rank_agreement(maps, wrong)
+
+
+ONE, LAYER, NOTHING = torch.ones(1, 5).long(), nn.Embedding(3, 2), lambda x: torch.zeros(1)
+test_what_is_refused = refusals(
+    {
+        "size must be at least 1, got 0": lambda: looks.attention_window(Additive(), 0).__enter__(),
+        "weights must": lambda: looks.weight_by_distance(torch.rand(2, 3), 1),
+        "first must be at least 1 and below 3, got 3": lambda: looks.weight_by_distance(torch.rand(3, 3), 3),
+        "first must be at least 1 and below 3, got 0": lambda: looks.weight_by_distance(torch.rand(3, 3), 0),
+        "embedding must be called once, it was called 0 times": lambda: looks.gradient_saliency(ONE.sum, LAYER),
+        "embedding must be called once, it was called 2 times": lambda: looks.gradient_saliency(
+            lambda: (LAYER(ONE) + LAYER(ONE)).sum(), LAYER
+        ),
+        r"ids must have shape \(1, S\)": lambda: looks.leave_one_out(
+            lambda x: torch.zeros(1), ONE.expand(2, -1), 0, batch=1
+        ),
+        r"score must have shape \(2,\), got \(1,\)": lambda: looks.leave_one_out(
+            lambda x: torch.zeros(1), ONE, 0, batch=2
+        ),
+    }
+)

@@ -1,10 +1,11 @@
 """Losses against context, position and memory: against closed forms and loops, on models whose reach is known."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
-from support.helpers import relative_error
+from support.helpers import refusals, relative_error
 from support.small_transformers import small_xl
 from torch import nn
 
@@ -121,13 +122,6 @@ def test_the_window_is_exactly_the_context_and_pieces_give_what_the_whole_gives(
     assert model.training
 
 
-def test_a_model_without_state_sees_the_last_piece_alone():
-    model, ids, targets = make("xl", memory=0), text(), torch.arange(20, 26)
-    pieces = context_losses(model, ids, [3, 8, 11], targets, segment=4)  # the first is the short one
-    expected = loop_losses(model, ids, [3, 4, 4], targets)
-    assert relative_error(pieces, expected) < 1e-12
-
-
 def test_ids_of_another_type_and_a_model_of_another_precision_are_taken():
     ids, targets, model = text(), torch.arange(20, 30), Bigram(table()).float()
     expected = context_losses(Bigram(model.log_p.detach().double().softmax(1)), ids, [2], targets)
@@ -171,15 +165,6 @@ def test_the_state_is_carried_from_the_first_piece_on_even_where_it_is_not_count
     assert relative_error(loss_by_position(model, pieces), expected([1, 2, 3], [4, 5, 6], [7, 8, 9])) < 1e-12
     assert relative_error(loss_by_position(model, pieces, skip=1), expected([4, 5, 6], [7, 8, 9])) < 1e-12
     assert relative_error(loss_by_position(Reach(7, keeps=False), pieces), expected([1, 2, 3])) < 1e-12
-
-
-def test_with_memory_for_the_whole_past_segments_lose_what_one_pass_loses():
-    model, ids = make("xl", memory=40), text(81)
-    whole = loss_by_position(model, streams(ids, 2, 40, "test"))  # (40,)
-    segments = loss_by_position(model, streams(ids, 2, 8, "test"))
-    assert relative_error(segments, whole.view(5, 8).mean(0)) < 1e-10
-    late = loss_by_position(model, streams(ids, 2, 8, "test"), skip=3)
-    assert relative_error(late, whole[24:].view(2, 8).mean(0)) < 1e-10
 
 
 def test_loss_against_memory_runs_a_model_of_each_memory_and_puts_its_own_back():
@@ -316,75 +301,40 @@ class Wrong(nn.Module):
         self.forward = lambda x, state=None: result(x)
 
 
-@pytest.mark.parametrize(
-    ("result", "message"),
-    [
-        (lambda x: torch.zeros(*x.shape, V), "the model's y must have shape"),
-        (lambda x: (torch.zeros(len(x), 1, V), None), r"the model's y must have shape \(2, 4, V\), got \(2, 1, 6\)"),
-        (lambda x: (torch.zeros(*x.shape, 2), None), "the symbols must hold ids from 0 to 1, got 4"),
-    ],
+ODD = [
+    (lambda x: torch.zeros(*x.shape, V), "the model's y must have shape"),
+    (lambda x: (torch.zeros(len(x), 1, V), None), r"the model's y must have shape \(2, 4, V\), got \(2, 1, 6\)"),
+    (lambda x: (torch.zeros(*x.shape, 2), None), "the symbols must hold ids from 0 to 1, got 4"),
+]
+ASKED = (
+    lambda model: context_losses(model, torch.tensor([0, 1, 0, 1, 4, 4]), [4], torch.tensor([4, 5])),
+    lambda model: loss_by_position(model, [(torch.zeros(2, 4).long(), torch.full((2, 4), 4))]),
 )
-def test_a_model_that_gives_something_else_is_refused(result, message):
-    with pytest.raises(ValueError, match=message):
-        context_losses(Wrong(result), torch.tensor([0, 1, 0, 1, 4, 4]), [4], torch.tensor([4, 5]))
-    with pytest.raises(ValueError, match=message):
-        loss_by_position(Wrong(result), [(torch.zeros(2, 4).long(), torch.full((2, 4), 4))])
-
-
+GROUPS = [
+    (group() | {"a": torch.ones(4)}, r"losses must have shape \(C, N\), got \(4,\)"),
+    (group() | {"b": torch.full((4, 40), math.inf)}, "losses must be finite"),
+]
+GAINS = (lambda l: relative_gain(l, 0, 1), lambda l: relative_effective_context_length(l, [1, 2, 3, 4]))  # noqa: E741
 PIECE, OTHER = (text(8).view(2, 4),) * 2, (text(6).view(2, 3),) * 2
+STEPS = "contexts must be at least two lengths in equal steps upwards, one for each of the 4"
 
-
-def test_bad_pieces_are_refused():
-    with pytest.raises(ValueError, match=r"the symbols must have shape \(2, 4\), got \(2, 3\)"):
-        loss_by_position(Bigram(table()), [(PIECE[0], OTHER[0])])
-
-
-INCREASE = "memories must be at least two increasing lengths, one for each loss"
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
+test_what_is_refused = refusals(
     [
+        *((partial(ask, Wrong(result)), message) for ask in ASKED for result, message in ODD),
+        *((partial(gain, losses), message) for gain in GAINS for losses, message in GROUPS),
+        (lambda: loss_by_position(Bigram(table()), [(PIECE[0], OTHER[0])]), r"the symbols must have shape \(2, 4\)"),
         (lambda: loss_against_memory(make("xl"), lambda: [PIECE], [3, -1]), "memory must be at least 0, got -1"),
-        (lambda: gain_per_position(torch.ones(2), [4, 4]), INCREASE),
-    ],
+        (lambda: gain_per_position(torch.ones(2), [4, 4]), "memories must be at least two increasing lengths"),
+        *((partial(relative_gain, group(), 0, c), "wider must be at least 0 and below 4") for c in (4, -1)),
+        *(
+            (partial(relative_gain, group(), 0, 1, share=share), "share must be above 0 and at most 1")
+            for share in (0, 1.5, math.nan)
+        ),
+        *((partial(relative_effective_context_length, group(), c), STEPS) for c in ([1, 2, 3], [1, 2, 4, 8])),
+        (lambda: stream_losses(make("xl"), text(9)[:0], segment=3), "ids must hold ids of shape"),
+        (lambda: stream_losses(make("xl"), text(9), segment=3, memory=-1), "memory must be at least 0, got -1"),
+    ]
 )
-def test_bad_memories_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
-@pytest.mark.parametrize(
-    ("losses", "message"),
-    [
-        (group() | {"a": torch.ones(4)}, r"losses must have shape \(C, N\), got \(4,\)"),
-        (group() | {"b": torch.full((4, 40), math.inf)}, "losses must be finite"),
-    ],
-)
-def test_bad_groups_are_refused(losses, message):
-    for call in (lambda: relative_gain(losses, 0, 1), lambda: relative_effective_context_length(losses, [1, 2, 3, 4])):
-        with pytest.raises(ValueError, match=message):
-            call()
-
-
-@pytest.mark.parametrize(
-    ("rows", "share", "message"),
-    [
-        ((0, 4), 1, "(c|wider) must be at least 0 and below 4"),
-        ((0, -1), 1, "(c|wider) must be at least 0 and below 4"),
-        *[((0, 1), share, "share must be above 0 and at most 1") for share in (0, 1.5, math.nan)],
-    ],
-)
-def test_bad_rows_are_refused(rows, share, message):
-    with pytest.raises(ValueError, match=message):
-        relative_gain(group(), *rows, share=share)
-
-
-@pytest.mark.parametrize("contexts", [[1, 2, 3], [1, 2, 4, 8]])
-def test_bad_contexts_are_refused(contexts):
-    words = "at least two lengths in equal steps upwards, one for each of the 4"
-    with pytest.raises(ValueError, match=f"contexts must be {words}"):
-        relative_effective_context_length(group(), contexts)
 
 
 # ---- stream_losses
@@ -404,13 +354,3 @@ def test_losses_of_a_stream_are_those_of_its_pieces():
     none = stream_losses(model, ids, segment=5, memory=0)
     assert all(torch.equal(none[5 * n + 1 : 5 * n + 5], piece) for n, piece in enumerate(alone))
     assert model.memory == 3
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [({"ids": text(9)[:0]}, "ids must hold ids of shape"), ({"memory": -1}, "memory must be at least 0, got -1")],
-)
-def test_bad_streams_are_refused(arguments, message):
-    given = {"model": make("xl"), "ids": text(9), "segment": 3, **arguments}
-    with pytest.raises(ValueError, match=message):
-        stream_losses(given.pop("model"), given.pop("ids"), **given)

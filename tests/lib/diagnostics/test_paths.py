@@ -9,7 +9,6 @@ from rtx_lib.diagnostics.paths import effects, growth, order, path_length, seque
 from rtx_lib.diagnostics.receptive_field import input_influence
 from rtx_lib.kernels import relu_recurrence
 from rtx_lib.layers import LSTM, RNN, Readout
-from rtx_lib.models.tcn import TCN
 from rtx_lib.models.transformer import CausalTransformer
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -68,13 +67,6 @@ def test_convolutions_wait_for_their_depth_and_end_at_their_field():
     assert deep == {T: T // 2 for T in LENGTHS}
 
 
-def test_a_tcn_has_a_path_within_its_field_only():
-    torch.manual_seed(0)
-    model = TCN(3, 2, [6, 6], 3).eval()
-    assert len(set(counts(sequential_operations, model).values())) == 1
-    assert path_length(model, x(model.receptive_field)) and path_length(model, x(model.receptive_field + 1)) is None
-
-
 def test_attention_has_one_length_for_all():
     assert counts(sequential_operations, attend) == dict.fromkeys(LENGTHS, 4)
     assert counts(path_length, attend) == dict.fromkeys(LENGTHS, 1)  # a value, weighted once
@@ -97,21 +89,6 @@ def test_a_loop_that_hides_is_found():
     assert torch.allclose(summed(x(8)), x(8).cumsum(1))
     assert order(counts(sequential_operations, summed)) == "T"
     assert order(counts(sequential_operations, lambda x: x.cumsum(1))) == "1"
-
-
-def doubled(x):
-    """Prefix sums by doubling."""
-    shift = 1
-    while shift < x.shape[1]:
-        x = x + F.pad(x, (0, 0, shift, 0))[:, : x.shape[1]]
-        shift *= 2
-    return x
-
-
-def test_a_scan_by_doubling_takes_the_logarithm():
-    found = counts(sequential_operations, doubled)
-    assert found == {4: 2, 8: 3, 16: 4, 32: 5} and order(found) == "log T"
-    assert [path_length(doubled, x(T)) for T in (8, 9)] == [3, 4]  # a sum in every round, also with a zero
 
 
 def test_views_and_copies_cost_nothing_and_masks_stop():

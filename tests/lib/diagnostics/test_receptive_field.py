@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from support.helpers import relative_error
+from support.helpers import refusals, relative_error
 from torch import nn
 
 from rtx_lib.diagnostics.receptive_field import input_influence, reach
@@ -73,15 +73,10 @@ def test_random_directions_estimate_the_square_without_bias(name):
     assert (error > 0).all()
 
 
-def test_more_directions_come_closer_and_a_seed_repeats():
+def test_a_seed_repeats():
     model, x = make("rnn"), torch.randn(8, 12, 3)
-    exact = input_influence(model, x)
-
-    def estimate(samples, seed=0):
-        return input_influence(model, x, samples=samples, generator=torch.Generator().manual_seed(seed))
-
-    assert torch.equal(estimate(2), estimate(2)) and not torch.equal(estimate(2), estimate(2, seed=1))
-    assert relative_error(estimate(256), exact) < 0.01 < relative_error(estimate(1), exact)
+    runs = [input_influence(model, x, samples=2, generator=torch.Generator().manual_seed(seed)) for seed in (0, 0, 1)]
+    assert torch.equal(runs[0], runs[1]) and not torch.equal(runs[0], runs[2])
     torch.manual_seed(3)
     first = input_influence(model, x, samples=3)
     torch.manual_seed(3)
@@ -169,8 +164,7 @@ class Wrong(nn.Module):
 X = torch.zeros(2, 5, 3, dtype=torch.float64)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
+test_bad_arguments = refusals(
     [
         (lambda m: input_influence(m, X[0]), r"x must have shape \(B, T, D\), got \(5, 3\)"),
         (lambda m: input_influence(Wrong(lambda x: X), X[..., 0].long()), "embedding must be given, .* got None"),
@@ -184,7 +178,5 @@ X = torch.zeros(2, 5, 3, dtype=torch.float64)
         (lambda m: reach(torch.tensor([1.0, -1])), "influence must be .* at least 0 .*, got"),
         (lambda m: reach(torch.ones(2), 1.5), "share must be above 0 and at most 1, got 1.5"),
     ],
+    lambda: Readout(RNN(3, 6), 4),
 )
-def test_bad_arguments(call, message):
-    with pytest.raises(ValueError, match=message):
-        call(Readout(RNN(3, 6), 4))

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from rtx_lib.diagnostics.transition import eigenvalues, transition
-from rtx_lib.layers import LSTM, RNN
+from rtx_lib.layers import LSTM
 from rtx_lib.models.indrnn import IndRNNLayer
 from rtx_lib.shapes import map_tensors
 
@@ -60,16 +60,6 @@ def test_a_state_of_any_form(keep):
             return x, keep(h)
 
     torch.testing.assert_close(transition(Step(), x(), keep(-x()[0] / 2)), 2 * torch.eye(3), atol=1e-9, rtol=0)
-
-
-def test_a_smooth_step_gives_its_jacobian():
-    torch.manual_seed(0)
-    rnn, h = RNN(3, 4), torch.randn(1, 1, 4)
-    state = rnn(x(), None)[1]
-    given = h.reshape(state.shape) if isinstance(state, torch.Tensor) else state
-    flat = given.flatten()
-    right = torch.autograd.functional.jacobian(lambda v: rnn(x(), v.view_as(given))[1].flatten(), flat)
-    torch.testing.assert_close(transition(rnn, x(), given), right, atol=1e-10, rtol=0)
 
 
 def test_an_lstm_has_two_parts():

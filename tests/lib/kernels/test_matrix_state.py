@@ -214,29 +214,6 @@ def test_a_long_sequence_takes_no_more_memory_for_what_is_between(form, monkeypa
     assert largest(10_000) > 2 * max(sequences, between), "and this would be seen"
 
 
-def test_a_linear_attention_is_a_sum_over_the_past():
-    given = sequence(40, "sum")
-    del given["state"]
-    scores = (given["q"] @ given["k"].mT).tril()
-    assert relative_error(matrix_recurrence(**given, backend="chunks")[0], scores @ given["v"]) < 1e-14
-
-
-def test_the_delta_rule_finds_what_was_written_last():
-    """With beta 1 and keys that are orthogonal or the same, a memory is a table whose entries are replaced."""
-    which = torch.tensor([0, 1, 2, 0, 0, 2, 1, 0, 2])
-    k = torch.eye(4, dtype=REAL)[which][None, None]
-    v = torch.randn(1, 1, 9, 3, generator=torch.Generator().manual_seed(0), dtype=REAL)
-    _, table = matrix_recurrence(k, k, v, beta=torch.ones(1, 1, 9, dtype=REAL), backend="chunks")
-    assert relative_error(table[0, 0, :3], v[0, 0, [7, 6, 8]]) < 1e-14 and not table[0, 0, 3].any()
-
-
-def test_two_mirrors_give_the_state_back():
-    given = sequence(2, "delta")
-    given["k"][:, :, 1], given["beta"][:], given["v"][:] = given["k"][:, :, 0], 2, 0
-    for backend in ("loop", "chunks"):
-        assert relative_error(matrix_recurrence(**given, backend=backend)[1], given["state"]) < 1e-14
-
-
 # ---- what auto takes
 
 

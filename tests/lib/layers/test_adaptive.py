@@ -46,23 +46,6 @@ def test_probabilities(options):
     assert relative_error(few, -log_p.gather(-1, target[..., None] % 2).squeeze(-1)) < 1e-12
 
 
-def test_torchs_own_does_the_same():
-    """Where ours has no projection of the first cluster, no biases, and nothing shared."""
-    _, softmax = pair(tied=False)
-    theirs = nn.AdaptiveLogSoftmaxWithLoss(8, 12, [4, 7], div_value=2.0, head_bias=False)
-    with torch.no_grad():
-        softmax.projections[0].copy_(torch.eye(8))
-        for bias in (*softmax.biases, softmax.cluster_bias):
-            bias.zero_()
-        theirs.head.weight.copy_(torch.cat([softmax.tables[0], softmax.cluster_weight]))
-        for i, (down, up) in enumerate(theirs.tail, start=1):
-            down.weight.copy_(softmax.projections[i].T)
-            up.weight.copy_(softmax.tables[i])
-    h, target = draw(5, 6, 8), ids(5, 6, vocabulary=12)
-    assert relative_error(softmax(h).flatten(0, 1), theirs.log_prob(h.flatten(0, 1))) < 1e-12
-    assert relative_error(softmax.nll(h, target).mean(), theirs(h.flatten(0, 1), target.flatten()).loss) < 1e-12
-
-
 @pytest.mark.parametrize("options", KINDS, ids=str)
 def test_vectors_of_ids(options):
     embedding, _ = pair(**options)

@@ -1,11 +1,9 @@
 """Classifiers of sentences: each reader against a loop over single sentences, padding, and refusals."""
 
-import re
-
 import pytest
 import torch
 from support.far_device import assert_equal, run, run_far
-from support.helpers import relative_error
+from support.helpers import refusals, relative_error
 from torch import nn
 
 from rtx_lib.layers import GRU, LSTM, RNN, BothWays, SentenceClassifier, WordConvolution
@@ -45,12 +43,6 @@ def test_each_sentence_is_read_as_if_it_were_alone(name, pool):
         assert torch.allclose(a, b, rtol=1e-10, atol=1e-13) and a.any()
 
 
-def test_the_mean_is_a_sum_over_single_words():
-    model = build("mean")
-    scores = model.embedding(IDS[0]) @ model.readout.weight.T + model.readout.bias  # (T, classes)
-    assert relative_error(model(IDS[:1])[0][0, 0], scores.mean(0)) < 1e-12
-
-
 def test_both_ways_is_a_bidirectional_layer_on_whole_sentences():
     torch.manual_seed(0)
     whole, x = nn.LSTM(4, 3, batch_first=True, bidirectional=True), torch.randn(2, 6, 4)
@@ -82,8 +74,7 @@ def test_dropout_is_off_in_evaluation():
     assert not torch.equal(build("rnn", dropout=0.5).train()(IDS)[0], build("rnn")(IDS)[0])
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
+test_what_is_refused = refusals(
     [
         (lambda: SentenceClassifier(5, 2, width=3, pool="last"), "pool must be one of ['mean', 'max'], got 'last'"),
         (lambda: WordConvolution(2, 2, ()), "kernel_sizes must be a sequence of sizes, with one at least, got ()"),
@@ -94,7 +85,5 @@ def test_dropout_is_off_in_evaluation():
         (lambda: build("mean")(torch.tensor([[1, 7]])), "x must hold ids from 0 to 6, got 7"),
         (lambda: build("mean")(torch.tensor([[1], [0]])), "x must hold words first and then padding (0)"),
     ],
+    plain=True,
 )
-def test_what_is_refused(call, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call()

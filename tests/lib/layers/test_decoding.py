@@ -83,17 +83,6 @@ def test_greedy_is_repeated_argmax(kind, seed):
     assert ours.shape[1] == max(9 if END not in row else row.index(END) + 1 for row in ours.tolist())
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("kind", MODELS)
-def test_one_beam_is_greedy(kind, seed):
-    model = make(kind, seed)
-    ids = greedy(model, SOURCE, start=START, end=END, max_length=7)
-    for penalty in (0.0, 1.0):
-        found, log_p = beam_search(model, SOURCE, start=START, end=END, max_length=7, beams=1, length_penalty=penalty)
-        assert found.equal(ids)
-        assert relative_error(log_p, log_probabilities(model, SOURCE, ids)) < 1e-12
-
-
 def test_equal_logits_are_taken_in_the_order_of_ids():
     model = make("additive")
     with torch.no_grad():

@@ -5,9 +5,8 @@ import torch
 from support.helpers import relative_error
 from torch import nn
 
-from rtx_lib.layers import RNN, AttentionMixer, MixerStack
+from rtx_lib.layers import RNN, MixerStack
 from rtx_lib.models.indrnn import IndRNNLayer
-from rtx_lib.training import parameter_count
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -39,24 +38,6 @@ def test_a_short_convolution_stands_in_front_of_every_mixer():
     for i in range(2):
         h = h + model.mixers[i](model.convolutions[i](model.norms[i](h))[0])[0]
     assert relative_error(model(x)[0], model.readout(model.norm(h))) < 1e-14
-
-
-def test_sizes_are_those_of_its_parts():
-    """Table of ids aside: mixers, MLPs of 2 x 8D + biases, norms, readout."""
-    model = MixerStack(7, 7, rnn, width=8, layers=2, mlp=2, vocabulary=7)
-    mixer, mlp, norm = 2 * 64 + 16, 2 * 2 * 64 + 24, 16
-    assert parameter_count(model) == 2 * (mixer + mlp + 2 * norm) + norm + 8 * 7 + 7
-    part = MixerStack(7, 7, rnn, width=8, layers=1, mlp=29 / 8).mlps[0]
-    assert part.linear1.weight.shape == (29, 8), "a multiple need not be whole"
-
-
-def test_without_positions_the_last_output_of_attention_does_not_know_the_order():
-    torch.manual_seed(0)
-    x = torch.randn(1, 6, 8)
-    swapped = x[:, [3, 1, 4, 0, 2, 5]]
-    for positions, same in (("none", True), ("rotary", False)):
-        mixer = AttentionMixer(8, 2, positions=positions)
-        assert (relative_error(mixer(swapped)[0][:, -1], mixer(x)[0][:, -1]) < 1e-12) == same
 
 
 def test_a_bound_is_kept_where_a_mixer_has_one():

@@ -1,13 +1,10 @@
-"""BERT: files of other sizes, who sees whom, padding, masked words apart from each other, heads and refusals."""
+"""BERT: who sees whom, padding, masked words apart from each other, heads and refusals."""
 
 import copy
 
-import official
 import pytest
 import torch
 import torch.nn.functional as F
-from reference import official_bert
-from reference.bert_loops import make_bert
 from support.far_device import assert_equal, run, run_far
 from support.helpers import drawn, relative_error
 from torch import nn, tensor
@@ -39,27 +36,6 @@ def build(seed=0, **options):
 def classifier(output_size=3, **options):
     torch.manual_seed(1)
     return loud(BERTClassifier(build(next_sentence=True), output_size, **options))
-
-
-# ---- the authors' numbers, and those of plain loops
-
-
-ONE = {"heads": 1, "layers": 1, "inner": 1, "batch": 1}
-OTHER_SIZES = [
-    {},
-    {"width": 8, "heads": 4, "layers": 3, "batch": 2, "length": 6, "vocabulary": 23, "segments": 4, "choices": 2},
-    ONE | {"width": 3, "length": 5, "positions": 5, "classes": 2, "choices": 5},
-    {"layers": 11, "width": 2, "heads": 1, "length": 4, "batch": 1, "choices": 1, "classes": 1, "vocabulary": 5},
-]
-
-
-@pytest.mark.parametrize("sizes", OTHER_SIZES, ids=str)
-@pytest.mark.parametrize("stem", official_bert.FAMILIES)
-def test_files_of_other_sizes(tmp_path, stem, sizes):
-    path = tmp_path / f"{stem}_other.npz"
-    outcomes = make_bert(path, seed=len(sizes), **sizes)
-    errors = official.check(path)
-    assert set(errors) == outcomes and max(errors.values()) < 1e-9, errors
 
 
 # ---- who sees whom
@@ -95,27 +71,6 @@ def test_each_position_sees_what_its_direction_says(layers, seen):
 
 
 # ---- masked words
-
-
-def test_masked_words_are_predicted_apart():
-    """What stood at one masked place says nothing at another: in one pass the joint distribution is a product."""
-    model = build()
-    texts = tensor([[1, 5, 4, 6, 2, 7, 2], [1, 5, 8, 6, 2, 4, 2]])  # they differ at the two masked places alone
-    masked = tensor([False, False, True, False, False, True, False])
-    assert not torch.equal(model(texts)[0][0], model(texts)[0][1])
-    y, other = (model(torch.where(masked, MASK, text))[0][0].detach() for text in texts.split(1))
-    assert torch.equal(y, other)
-    joint = y[2].softmax(-1)[:, None] * y[5].softmax(-1)  # P(a at 2) P(b at 5)
-    # In two passes the second word is asked for with the first in its place, and it matters which.
-    filled = torch.where(masked, MASK, texts[:1]).repeat(V, 1)
-    filled[:, 2] = torch.arange(V).clamp(min=1)
-    second = model(filled)[0][:, 5].softmax(-1).detach()  # (V, V)
-    chained = y[2].softmax(-1)[:, None] * second
-    values = [torch.linalg.svdvals(table) for table in (joint, chained)]
-    assert values[0][1] < 1e-12 * values[0][0] and values[1][1] > 1e-6 * values[1][0]
-    # A word that is kept, as one of ten is, does show itself elsewhere.
-    kept = model(torch.where(tensor([False] * 5 + [True, False]), MASK, texts))[0]
-    assert relative_error(kept[0, 5], kept[1, 5]) > 1e-6
 
 
 @pytest.mark.parametrize("next_sentence", [False, True])

@@ -4,7 +4,7 @@ import pytest
 import torch
 from reference.plain_loops import blocks, sigmoid
 from support.compare import draw, furthest, random_parameters
-from support.helpers import drawn, relative_error
+from support.helpers import drawn
 
 from rtx_lib.diagnostics.gradients import record_states
 from rtx_lib.models.deep_transition import DeepTransitionGRU
@@ -54,15 +54,6 @@ def test_equals_the_loop(transitions):
     assert len(p) == 3 + 2 * transitions
     x, state = draw(4, 7, 3).requires_grad_(), draw(1, 4, 5, seed=1).requires_grad_()
     assert furthest(model(x, state), loop(p, transitions, x, state), [x, state, *p.values()]) < 1e-12
-
-
-def test_the_cells_one_step_at_a_time():
-    model, x, h = make(), draw(4, 3), draw(4, 5)
-    by_hand = model.lgru(x, h)
-    for transition in model.transitions:
-        by_hand = transition(by_hand)
-    assert relative_error(by_hand, model(x[:, None], h[None])[0][:, 0]) < 1e-12
-    assert torch.equal(model.lgru(x), model.lgru(x, torch.zeros(4, 5)))
 
 
 def test_the_tap_sees_the_state_after_the_last_transition():

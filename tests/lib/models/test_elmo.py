@@ -12,7 +12,6 @@ from support.far_device import FAR, FarDevice, assert_equal, run, run_far
 from support.helpers import drawn, relative_error
 from torch import nn, tensor
 
-from rtx_lib.diagnostics.gradients import record_states
 from rtx_lib.layers import cells
 from rtx_lib.layers.characters import CHARACTERS, PADDING, CharacterCNN, spell
 from rtx_lib.models.elmo import BidirectionalLM, ProjectedLSTM, ScalarMix
@@ -113,23 +112,6 @@ def test_without_clips_the_projected_lstm_is_torchs(sizes):
         found = torch.autograd.grad(y.sin().sum() + c.sum(), [weights[name] for name in sorted(weights)])
         outcomes.append([y, h, c, *found])
     assert max(map(relative_error, *outcomes)) < 1e-12
-
-
-def test_both_clips_bound_what_they_clip_and_stop_its_gradient():
-    model = random_parameters(ProjectedLSTM(3, H, D, cell_clip=0.5, projection_clip=0.2))
-    x = (5 * draw(2, 7, 3)).requires_grad_()
-    with record_states(model) as states, record_states(model, "cell_tap") as cells:
-        y, _ = model(x)
-    h, c = torch.stack(states[0], 1), torch.stack(cells[0], 1)
-    assert torch.equal(h, y) and h.abs().max() == 0.2 and c.abs().max() == 0.5
-    assert (h.abs() < 0.2).any() and (c.abs() < 0.5).any()
-    stuck = h[:, -1].abs() == 0.2
-    assert not torch.autograd.grad(y[:, -1][stuck].sum(), x, retain_graph=True)[0].any()
-    assert torch.autograd.grad(y[:, -1][~stuck].sum(), x)[0].any()
-    far, none = (ProjectedLSTM(3, H, D, **clips) for clips in ({"cell_clip": 99.0, "projection_clip": 99.0}, {}))
-    for other in (far, none):
-        other.load_state_dict(model.state_dict())
-    assert torch.equal(far(x)[0], none(x)[0]) and relative_error(none(x)[0], y) > 0.1
 
 
 # ---- who sees whom

@@ -1,18 +1,13 @@
-"""GPT and GPT-2: files of other sizes, the start, dropout, and what a classifier of padded texts reads."""
+"""GPT and GPT-2: the start, dropout, and what a classifier of padded texts reads."""
 
-import official
 import pytest
 import torch
 import torch.nn.functional as F
-from reference import official_gpt
-from reference.gpt_loops import make_gpt
 from support.far_device import assert_equal, run, run_far
 from support.helpers import drawn, relative_error
 from torch import tensor
 
 from rtx_lib.models.gpt import GPT, GPTClassifier, fine_tuning_loss
-from rtx_lib.tasks import CopyMemory, GeneratedSentiment
-from rtx_lib.training import evaluate, fit
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -41,26 +36,6 @@ def classifier(classes=3, norm="post", **options):
 
 def ids(*shape, seed=0):
     return torch.randint(V, shape, generator=torch.Generator().manual_seed(seed))
-
-
-# ---- the authors' numbers, and those of plain loops
-
-
-OTHER_SIZES = [
-    {},
-    {"width": 8, "heads": 4, "layers": 3, "batch": 1, "length": 7, "inner": 5, "vocabulary": 23},
-    {"width": 3, "heads": 1, "layers": 1, "batch": 4, "length": 4, "positions": 4, "classes": 2, "weight": 0.2},
-    {"layers": 11, "width": 2, "heads": 1, "length": 3, "inner": 1, "classes": 1, "weight": 0.0},
-]
-
-
-@pytest.mark.parametrize("sizes", OTHER_SIZES, ids=str)
-@pytest.mark.parametrize("stem", official_gpt.FAMILIES)
-def test_files_of_other_sizes(tmp_path, stem, sizes):
-    path = tmp_path / f"{stem}_other.npz"
-    outcomes = make_gpt(path, seed=len(sizes), **sizes)
-    errors = official.check(path)
-    assert set(errors) == outcomes and max(errors.values()) < 1e-9, errors
 
 
 # ---- the start
@@ -128,19 +103,6 @@ def test_both_outputs_in_one():
     assert y.shape == (3, 6, V + 3) and (alone.output_size, both.output_size) == (3, V + 3)
     assert torch.equal(y[..., :V], both.gpt(TEXT)[0])
     assert torch.equal(y[..., V:], alone(TEXT)[0].expand(-1, 6, -1))
-
-
-def test_it_is_trained_by_the_loop():
-    """As a language model, and as a classifier of sentences of many lengths."""
-    how = {"steps": 3, "batch_size": 4, "eval_every": 3, "eval_batches": 1, "progress": False}
-    task = CopyMemory(delay=3)
-    model = drawn(0, GPT, task.vocabulary, **SIZES | {"length": 30}).float()
-    assert fit(model, task, **how).loss[-1] < 5
-    task = GeneratedSentiment()
-    gpt = drawn(0, GPT, task.vocabulary, **SIZES | {"length": 20})
-    model = GPTClassifier(gpt, 2, dropout=0.1).float()
-    fit(model, task, **how)
-    assert set(evaluate(model, task, split="valid", batches=1, batch_size=9)) == {"accuracy", "error", "loss"}
 
 
 # ---- devices

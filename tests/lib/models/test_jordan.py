@@ -40,15 +40,6 @@ def test_sampling_always_the_teacher_equals_teacher_forcing(model):
     assert relative_error(one_by_one, model(X, targets=TARGETS)[0]) < 1e-12 and torch.equal(last, TARGETS[:, -1])
 
 
-@pytest.mark.parametrize("given", [{}, {"teacher_probability": 0.0}, {"teacher_probability": 1.0}], ids=str)
-def test_the_only_recurrence_runs_through_the_output(model, given):
-    """Taught or sampled, the output at t does not know x_{t-1}; free, it does."""
-    x = X[:1].clone().requires_grad_()
-    y = model(x, targets=TARGETS[:1], **given)[0] if given else model(x)[0]
-    reached = torch.autograd.grad(y[0, 3].sum(), x)[0].abs().sum((0, 2))
-    assert (reached > 0).tolist() == [not given, not given, not given, True, False, False, False]
-
-
 def test_two_pieces_equal_the_whole_with_a_teacher(model):
     whole, last = model(X, targets=TARGETS)
     first, state = model(X[:, :3], targets=TARGETS[:, :3])

@@ -68,26 +68,6 @@ def test_with_one_state_it_is_a_gated_mean():
     assert relative_error(y, expected) < 1e-12 and relative_error(last[..., 0], expected[:, -1]) < 1e-12
 
 
-def test_with_eulers_step_it_is_not():
-    """The old is weighed as in the theorem, the new by softplus: at v = 4 the two are 3 apart."""
-    u, v = torch.ones(1, 1, 1).double(), torch.full((1, 1, 1), 4.0).double()
-    one = torch.ones(1, 1).double()
-    y = selective_scan(u, F.softplus(v), -one, one, one)[0]
-    assert float(y) == pytest.approx(float(F.softplus(v))) and float(y - torch.sigmoid(v)) > 3
-    kept = selective_scan(0 * u, F.softplus(v), -one, one, one, torch.ones(1, 1, 1).double())[0]
-    assert float(kept) == pytest.approx(float(1 - torch.sigmoid(v)))
-
-
-def test_both_discretisations_meet_where_steps_are_small():
-    """Their difference shrinks with the square of the step."""
-    u, B, C = draw(1, 1, 2).double(), draw(1, 1, 3, seed=1).double(), draw(1, 1, 3, seed=2).double()
-    A, errors = -torch.rand(2, 3).double() - 0.5, []
-    for delta in (1e-3, 1e-4):
-        y, z = (selective_scan(u, delta + 0 * u, A, B, C, discretisation=kind)[0] for kind in ("euler", "zoh"))
-        errors.append(float((y - z).abs().max()))
-    assert errors[0] / errors[1] == pytest.approx(100, rel=0.05)
-
-
 # ---- signs
 
 
@@ -102,58 +82,6 @@ def test_a_sign_counts_parity():
             0 * bits, 1000 * bits, -one, none.expand(1, 2000, 1), one.expand(1, 2000, 1), start, **options
         )
         assert torch.equal(y, 1 - 2 * (bits.cumsum(1) % 2))
-
-
-def test_the_range_of_the_decays():
-    """Of every step, as what is left of a state of 1 without an input."""
-    v = 30 * draw(1, 500, 4).double()
-    for eigenvalues, least in (("positive", 0), ("signed", -1)):
-        one = torch.ones(4, 1).double()
-        decays = [
-            selective_scan(
-                0 * v[:, :1], F.softplus(v[:, t : t + 1]), -one, one, one, one[None], eigenvalues=eigenvalues
-            )[0]
-            for t in range(0, 500, 10)
-        ]
-        low, high = torch.stack(decays).aminmax()
-        assert least <= low < least + 1e-6 and 1 - 1e-6 < high <= 1
-
-
-def test_without_a_sign_an_input_of_period_2_is_answered_with_period_2():
-    """Bit by bit, soon: the proof that no such stack computes parity, run on one layer with large steps."""
-    model = random_parameters(drawn(0, Mamba, 4, 3).double())
-    with torch.no_grad():
-        model.dt_proj.bias.fill_(1.0)
-        x = draw(1, 2, 4).double().repeat(1, 400, 1)
-        y = model(x)[0]
-    assert torch.equal(y[:, 400:-2], y[:, 402:])
-
-
-# ---- what the input chooses
-
-
-def test_a_time_invariant_scan_is_linear_and_a_selective_one_is_not():
-    u, other = draw(2, 9, 6).double(), draw(2, 9, 6, seed=1).double()
-
-    def run(model, u):
-        delta, B, C = model.selected(u)
-        return selective_scan(u, delta, -model.A_log.exp(), B, C)[0]
-
-    for invariant in (True, False):
-        model = drawn(0, TimeInvariantMamba if invariant else Mamba, 3, 4).double()
-        apart = relative_error(run(model, u + other), run(model, u) + run(model, other))
-        assert (apart < 1e-12) == invariant and (invariant or apart > 1e-3)
-
-
-def test_a_step_size_of_zero_lets_a_step_go_by():
-    """What stands there changes neither the state nor any later output."""
-    u, B, C = draw(2, 9, 3).double(), draw(2, 9, 4, seed=1).double(), draw(2, 9, 4, seed=2).double()
-    delta, A = draw(2, 9, 3, seed=3).double().exp(), -draw(3, 4).double().exp()
-    delta[:, 4] = 0
-    y, last = selective_scan(u, delta, A, B, C)
-    rest = [0, 1, 2, 3, 5, 6, 7, 8]
-    short, end = selective_scan(u[:, rest], delta[:, rest], A, B[:, rest], C[:, rest])
-    assert torch.equal(y[:, rest], short) and torch.equal(last, end)
 
 
 # ---- Mamba-2

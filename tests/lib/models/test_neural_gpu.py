@@ -5,10 +5,10 @@ That it computes what the authors' code computes is tested in tests/reference/te
 
 import pytest
 import torch
-from support.compare import draw, ids, random_parameters
+from support.compare import ids, random_parameters
 from support.helpers import drawn, relative_error
 
-from rtx_lib.models.neural_gpu import CGRU, NeuralGPU, cut
+from rtx_lib.models.neural_gpu import NeuralGPU, cut
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -34,26 +34,6 @@ def test_the_gates_are_hard():
     assert torch.equal(cut(a, 1.0), torch.sigmoid(a))
 
 
-def test_an_open_gate_keeps_the_image():
-    """Exactly, however many steps: that is how a carry can rest."""
-    unit = CGRU(3)
-    with torch.no_grad():
-        unit.gates.weight.zero_()
-        unit.gates.bias.fill_(1.5)  # and 1 is added
-    s = draw(2, 3, 5, 4)
-    assert torch.equal(unit(s), s)
-    with torch.no_grad():
-        unit.gates.bias[:3] = -4.0  # u = 0: everything is written anew
-    assert torch.equal(unit(s), torch.tanh(unit.candidate(s)))
-
-
-def test_the_first_biases():
-    """0, to which 1 is added: a gate begins mostly open."""
-    unit = CGRU(3)
-    assert not unit.gates.bias.any() and not unit.candidate.bias.any()
-    assert cut(torch.tensor(1.0)) == pytest.approx(0.777, abs=1e-3)
-
-
 # ---- steps
 
 
@@ -67,20 +47,6 @@ def test_the_images():
     assert torch.equal(images[0, 0, :, 0], first[0])
     for row, symbols in enumerate((6, 5)):
         assert relative_error(model(x)[0][row], model.readout(images[symbols, row, :, 0])) < 1e-12
-
-
-@pytest.mark.parametrize("layers, size", [(1, 3), (2, 3), (3, 3), (1, 5), (2, 1)])
-def test_a_signal_moves_so_far_in_a_step(layers, size):
-    """To the last cell within l (k-1), and no further: the candidate's convolution reads what the gate r has read."""
-    model, length, middle = build(layers=layers, kernel_size=size), 31, 15
-    x = ids(1, length, vocabulary=5, first=1)
-    other = x.clone()
-    other[0, middle] = x[0, middle] % 4 + 1
-    moved = (model.images(x) != model.images(other)).flatten(3).any(3)[:, 0]  # (steps + 1, T)
-    for step in range(4):
-        reach = min(step * layers * (size - 1), middle)
-        (cells,) = moved[step].nonzero(as_tuple=True)
-        assert cells.min() == middle - reach and cells.max() == middle + reach
 
 
 def test_padding_is_nothing():

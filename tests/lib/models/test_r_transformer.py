@@ -4,12 +4,11 @@ import pytest
 import torch
 from reference.plain_loops import layer_norm, sample_norm
 from reference.r_transformer_loops import layer
-from support.compare import draw, furthest, ids, in_pieces, random_parameters
+from support.compare import draw, furthest, ids, random_parameters
 from support.helpers import drawn, relative_error
-from torch import nn
 
 from rtx_lib.layers import SampleStdNorm
-from rtx_lib.models.r_transformer import CELLS, LocalRNN, RTransformer, RTransformerBlock
+from rtx_lib.models.r_transformer import CELLS, RTransformer, RTransformerBlock
 from rtx_lib.models.r_transformer_variants import ClonedRTransformer, PositionedRTransformer
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -110,26 +109,3 @@ def test_where_dropout_acts():
     assert not torch.equal(model(draw(2, 6, 3))[0], model(draw(2, 6, 3))[0])
     dropped, z = RTransformerBlock(8, 2, 3, dropout=1 - 1e-9).double(), draw(2, 6, 8)
     assert torch.equal(dropped(z)[0], z), "with every sub-layer's output dropped, only the ways around are left"
-
-
-def test_positions():
-    """A learned table ends, and each layer has its own of what acts in attention."""
-    model = small(positions="learned", length=5)
-    with pytest.raises(ValueError, match="table of 5 positions, got 6"):
-        in_pieces(model, draw(2, 6, 3), [3, 3])
-    assert isinstance(model.positions, nn.Module)
-    relative = small(positions="shaw")
-    tables = [one.block.self_attention.positions for one in relative.blocks]
-    assert relative.positions is None and tables[0] is not tables[1]
-
-
-@torch.no_grad()
-def test_compiles_as_one_graph():
-    """A module that held torch.nn's would be left out of the graph, without a word."""
-    model, x = small(layers=1), draw(2, 5, 3)
-    state = model(x)[1]
-    compiled = torch.compile(model, fullgraph=True, backend="eager")
-    assert torch.equal(compiled(x, state)[0], model(x, state)[0])
-    torch.compiler.reset()
-    kinds = {type(module) for module in small().modules()}
-    assert LocalRNN in kinds and not any(issubclass(kind, (nn.RNN, nn.GRU, nn.LSTM)) for kind in kinds)

@@ -5,16 +5,7 @@ import torch
 from support.compare import draw, furthest, random_parameters
 from support.helpers import drawn, relative_error
 
-from rtx_lib.models.retnet import (
-    FORMS,
-    MultiScaleRetention,
-    angles,
-    decay_matrix,
-    log_decays,
-    published_scale,
-    retention,
-    turn,
-)
+from rtx_lib.models.retnet import FORMS, MultiScaleRetention, decay_matrix, log_decays, published_scale, retention
 
 forms = pytest.mark.parametrize("form", FORMS)
 
@@ -50,26 +41,6 @@ def test_with_the_authors_scales_the_forms_differ_by_their_epsilon():
     assert not any(scale.requires_grad for scale in scales.values())
     with pytest.raises(ValueError, match=r"^chunk must divide T = 24, got 7"):
         published_scale(q, k, v, decays, form="chunks", chunk=7)
-
-
-@forms
-def test_the_state_needs_no_positions(form):
-    """It is seen from the next position, so that pieces may be counted from 0."""
-    model = random_parameters(drawn(0, MultiScaleRetention, 8, 2, form=form, chunk=3).double())
-    x = draw(2, 50, 8).double()
-    last = model(x)[1]
-    q, k, v = model.project(x)
-    plain = retention(q, k, v, log_decays(2, like=x))[1]
-    assert relative_error(last, plain) > 0.01, "it is turned"
-    assert relative_error(last.norm(dim=(2, 3)), plain.norm(dim=(2, 3))) < 1e-12
-
-
-def test_scores_depend_on_the_distance_alone():
-    q, k = draw(5, 6).double(), draw(5, 6, seed=1).double()
-    products = [(turn(q, n) * turn(k, n - 3)).sum(-1) for n in (0, 3, 400)]
-    assert all(torch.allclose(product, products[0], rtol=1e-10) for product in products)
-    assert torch.allclose(turn(turn(q, 7), -7), q) and not torch.allclose(products[0], (q * k).sum(-1))
-    assert angles(6, like=q).tolist() == pytest.approx([1, 1e-2, 1e-4])
 
 
 def test_decays():

@@ -65,16 +65,6 @@ def test_no_factor_is_above_1(monkeypatch):
     assert seen == [1.0]
 
 
-def test_a_mean_stays_between_the_smallest_and_the_largest_value():
-    """All weights are positive, and they sum to 1."""
-    k, v, w, u = given(100, scale=10.0)
-    y = wkv(k, v, w, u)[0]
-    assert (y <= v.cummax(1).values + 1e-12).all() and (y >= v.cummin(1).values - 1e-12).all()
-    constant = wkv(k, torch.full_like(v, 0.7), w, u)[0]
-    assert torch.allclose(constant, torch.full_like(v, 0.7), rtol=1e-12)
-    assert torch.allclose(y[:, 0], v[:, 0], rtol=1e-12), "the first step sees itself alone"
-
-
 def test_first_decays_and_mixes():
     """Decays from e^-5 to e^3, in higher layers more of them slow; the present's share falls from layer to layer."""
     bottom, top = (drawn(0, RWKVTimeMixing, 9, layer=layer, layers=4) for layer in (0, 3))

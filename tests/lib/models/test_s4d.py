@@ -57,45 +57,6 @@ def test_the_kernel_term_by_term(discretisation):
             assert float(K[d, step]) == pytest.approx(2 * total.real, rel=1e-10, abs=1e-12)
 
 
-def test_a_hold_of_two_short_steps_is_one_long_step():
-    """The zero-order hold is exact for an input that does not change within the step; the bilinear rule is not."""
-    apart = {}
-    for discretisation in ("zoh", "bilinear"):
-        model = pair(discretisation)[1]
-        with torch.no_grad():
-            model.log_dt.fill_(math.log(0.2))
-            x, zero = draw(2, 5, 3).double(), torch.zeros(2, 3, 4, 2).double()
-            _, fine = model.state_space(x.repeat_interleave(2, 1), zero)
-            model.log_dt.fill_(math.log(0.4))
-            apart[discretisation] = relative_error(model.state_space(x, zero)[1], fine)
-    assert apart["zoh"] < 1e-12 and apart["bilinear"] > 1e-6
-
-
-def test_both_discretisations_meet_where_steps_are_small():
-    """Their a differ by the third power of the step."""
-    models, errors = [pair(discretisation)[0] for discretisation in ("zoh", "bilinear")], []
-    for delta in (0.02, 0.002):
-        for model in models:
-            torch.nn.init.constant_(model.log_dt, math.log(delta))
-        a, b = (model.step()[0].exp() for model in models)
-        errors.append(float((a - b).detach().abs().max()))
-    assert errors[0] / errors[1] == pytest.approx(1000, rel=0.1)
-
-
-@both
-def test_no_state_can_grow(discretisation):
-    """However large the steps and frequencies are: the real part of A is negative."""
-    model = drawn(0, S4D, 3, 8, discretisation=discretisation).double()
-    with torch.no_grad():
-        model.log_dt.uniform_(-9, 5)
-        model.A_imag.uniform_(-1000, 1000)
-        model.log_A_real.uniform_(-5, 5)
-        log_a, _ = model.step()
-        assert log_a.exp().abs().max() <= 1
-        y, state = model(draw(1, 5000, 3).double())
-    assert y.isfinite().all() and state.isfinite().all()
-
-
 def test_rates():
     lin, inv = rates(8, "lin"), rates(8, "inv")
     assert lin.real.eq(-0.5).all() and inv.real.eq(-0.5).all()

@@ -36,12 +36,6 @@ def test_ids_are_rows_of_a_table():
     assert TCN(6, 4, (5, 3), 2, vocabulary=6).embedding.weight.shape == (6, 3)
 
 
-def test_tied():
-    model = build(6, 6, (5, 3), vocabulary=6, tied=True)
-    assert model.readout.weight is model.embedding.weight and "readout.bias" in dict(model.named_parameters())
-    assert not TCN(6, 6, (3,), 2, vocabulary=6, tied=True).readout.bias.any()
-
-
 def test_filters_are_normalised_once_a_forward(monkeypatch):
     made = []
     weight = CausalConv.weight

@@ -1,7 +1,6 @@
 """The Transformers equal models written from torch's own modules; what they share, and how they start."""
 
 import math
-from functools import partial
 
 import pytest
 import torch
@@ -12,7 +11,7 @@ from torch import nn
 
 from rtx_lib.layers import SCHEMES, Sinusoidal
 from rtx_lib.models.plain_gpt import PlainGPT
-from rtx_lib.models.transformer import CausalTransformer, Decoder, Encoder, Transformer
+from rtx_lib.models.transformer import CausalTransformer, Encoder, Transformer
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -195,13 +194,6 @@ def test_a_learned_table_ends():
 def test_different_vocabularies_cannot_be_shared():
     with pytest.raises(ValueError, match="shared must be False with different vocabularies, got 7 and 6"):
         Transformer(7, 6, shared=True, width=8, heads=2, layers=1)
-
-
-@pytest.mark.parametrize("option", ["causal", "cross"])
-@pytest.mark.parametrize("kind", [Encoder, CausalTransformer, partial(Decoder, 7), Transformer])
-def test_which_attention_a_model_has_is_not_asked(kind, option):
-    with pytest.raises(TypeError, match=f"'{option}'"):
-        kind(*[7] * (0 if isinstance(kind, partial) else 2), width=8, heads=2, layers=1, **{option: True})
 
 
 def test_an_empty_source():

@@ -8,13 +8,10 @@ from support.helpers import drawn, relative_error
 from support.small_transformers import small_xl as small
 
 from rtx_lib.diagnostics.attention import record_attention
-from rtx_lib.layers import sample
 from rtx_lib.models.transformer_xl import RelativeAttention, TransformerXL
 from rtx_lib.models.transformer_xl_variants import AdaptiveTransformerXL
 
 pytestmark = pytest.mark.usefixtures("double")
-
-NORMS = ("post", "pre")
 
 
 def attention(seed=1, **options):
@@ -133,35 +130,6 @@ def test_bad_distances_and_masks():
 # ---- the memory
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
-@torch.no_grad()
-def test_positions_that_are_added_clash_with_those_of_the_memory(positions):
-    """They begin at 0 in every segment: a query cannot tell one from the next, and a distance could."""
-    first, last = ids(2, 4), ids(2, 4, seed=7)
-    for options, equal in (({"positions": positions}, True), ({}, False)):
-        model = small(memory=8, **options)
-        assert relative_error(in_pieces(model, torch.cat([first, last], 1), [4, 4])[0][:, :4], model(first)[0]) == 0
-        with record_attention(model) as seen:
-            in_pieces(model, torch.cat([first, first, last], 1), [4, 4, 4])
-        weights = seen[-2][1]  # of the first layer, in the third segment: (B, H, 4, 12)
-        assert torch.allclose(weights[..., :4], weights[..., 4:8]) == equal
-
-
-@torch.no_grad()
-def test_with_less_memory_the_reach_is_layers_times_memory():
-    """Every layer looks M positions further back (section 3.2)."""
-    memory, layers = 3, 2
-    model, x = small(memory=memory, layers=layers), ids(1, 12)
-    y = in_pieces(model, x, [1] * 12)[0][:, -1]
-    for t in range(12):
-        changed = x.clone()
-        changed[:, t] = (changed[:, t] + 1) % 6
-        differs = not torch.equal(in_pieces(model, changed, [1] * 12)[0][:, -1], y)
-        assert differs == (t >= 11 - layers * memory)
-    whole = model(x)[0][:, -1]
-    assert relative_error(y, whole) > 1e-3, "too little memory is seen"
-
-
 @torch.no_grad()
 def test_any_memory_in_evaluation():
     model, x = small(memory=2), ids(2, 12)
@@ -177,13 +145,6 @@ def test_any_memory_in_evaluation():
     assert [part.shape for part in after] == [(2, 3, 8)] * 3
     model.memory = 0
     assert model(x[:, :2], state)[1] is None and torch.equal(model(x)[0], y)
-
-
-@torch.no_grad()
-def test_sampling_without_memory_reads_everything_again():
-    with_memory, without, prompt = small(memory=50), small(memory=0), ids(2, 4)
-    results = [sample(m, prompt, 6, generator=torch.Generator().manual_seed(0)) for m in (with_memory, without)]
-    assert torch.equal(*results)
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])

@@ -1,6 +1,6 @@
 """word2vec: the updates, one by one and all at once, what is drawn how often, and what it refuses.
 
-That it computes what the authors' code computes is tested on the reference values here, of their sizes and of others.
+That it computes what the authors' code computes is tested in tests/reference/test_official.py.
 """
 
 import copy
@@ -8,12 +8,10 @@ import math
 from functools import partial
 
 import numpy as np
-import official
 import pytest
 import torch
-from reference.word2vec_loops import make_word2vec
 from support.far_device import FAR, FarDevice, assert_equal, run, run_far
-from support.helpers import drawn, relative_error
+from support.helpers import drawn, refusals, relative_error
 from torch import tensor
 
 from rtx_lib.models.word2vec import (
@@ -45,26 +43,6 @@ def build(kind="skip-gram", seed=0, vocabulary=V, width=D):
 
 def labels(kind):
     return Y if kind == "skip-gram" else Y[:, :1]
-
-
-# ---- the reference values
-
-
-SIZES = [
-    {},
-    {"vocabulary": 2, "pairs": 9, "negatives": 5, "contexts": 1},  # noise is often the right word, or comes twice
-    {"vocabulary": 30, "width": 7, "negatives": 1, "contexts": 6, "sample": 1.0},
-    {"vocabulary": 1, "width": 1, "pairs": 1, "negatives": 1, "contexts": 2},
-    {"pairs": 20, "lr": 0.4, "sample": 1e-5},
-]
-
-
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
-def test_files_of_other_sizes(tmp_path, sizes):
-    path = tmp_path / "word2vec_other.npz"
-    names = make_word2vec(path, seed=len(str(sizes)), **sizes)
-    errors = official.check(path)
-    assert set(errors) == names and max(errors.values()) < 1e-9, errors
 
 
 # ---- updates
@@ -159,13 +137,6 @@ def test_a_sentence_is_the_mean_of_its_words():
     assert model.sentences([]).shape == (0, D)
 
 
-def test_one_word_has_one_vector():
-    """Whatever stands around it: no classifier can tell its senses."""
-    model = build()
-    one, other = model.sentences([tensor([3])]), model.sentences([tensor([1, 3]), tensor([3])])
-    assert torch.equal(one[0], other[1])
-
-
 # ---- what is drawn
 
 
@@ -193,14 +164,6 @@ def fitted(seed=0, size=2, passes=6, **how):
     text = SkipGrams(PAIRS, 20, window=1, noise=cumulative_table, length=16)
     model = drawn(seed, Word2Vec, 20, 8).float()
     return model, fit_word2vec(model, text.passes(passes, size, generator=torch.Generator().manual_seed(seed)), **how)
-
-
-def test_words_that_stand_together_fit_together():
-    model, curve = fitted()
-    scores = (model.inputs @ model.outputs.T).detach()
-    assert torch.equal(scores.argmax(1), torch.arange(20) ^ 1)
-    assert curve[0][1] > 3.9 > 2.5 > np.mean([loss for _, loss in curve[-10:]])
-    assert curve[0][0] == 0 and [done for done, _ in curve] == sorted({done for done, _ in curve}) and curve[-1][0] < 1
 
 
 def test_the_same_seed_trains_the_same():
@@ -266,7 +229,4 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("message", REFUSED)
-def test_what_is_refused(message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        REFUSED[message](build())
+test_what_is_refused = refusals(REFUSED, build)

@@ -1,23 +1,14 @@
-"""XLNet: the reference values, who sees whom, orders as masks, memory, distances, segments, and what it refuses."""
+"""XLNet: who sees whom, orders as masks, memory, distances, segments, and what it refuses."""
 
-import copy
-import math
-
-import numpy as np
-import official
 import pytest
 import torch
 import torch.nn.functional as F
 from reference.official_xlnet import leaky
-from reference.plain_loops import Parameters
-from reference.xlnet_loops import DEFAULTS, batch, make_xlnet
-from support.compare import furthest, ids, in_pieces, random_parameters, worst
+from support.compare import furthest, ids, random_parameters, worst
 from support.far_device import assert_equal, run, run_far
-from support.helpers import FIXTURES, drawn, relative_error
+from support.helpers import drawn, refusals, relative_error
 
 from rtx_lib.diagnostics.attention import record_attention
-from rtx_lib.layers import causal_mask
-from rtx_lib.models.transformer_xl import TransformerXL
 from rtx_lib.models.xlnet import PADDING, TwoWayXLNet, XLNet, XLNetClassifier
 from rtx_lib.tasks.orders import draw_orders, rank_of, seen_under
 
@@ -40,46 +31,6 @@ def asked(order=ORDERS, **more):
 
 def segments_of(*lengths):
     return torch.cat([torch.full((B, n), s) for s, n in enumerate(lengths)], dim=1)
-
-
-# ---- the reference values
-
-
-@pytest.mark.parametrize("name", ["seedfigure", "segments", "bidata_clamp"])
-def test_the_loops_are_the_originals_too(name):
-    """So that the files made from them say something."""
-    arrays = {n: torch.from_numpy(v) for n, v in np.load(FIXTURES / f"xlnet_{name}.npz").items() if n != "aliases"}
-    p = Parameters({n.removeprefix("p/"): v for n, v in arrays.items() if n.startswith("p/")})
-    at = "seg0/" if "seg0/loss" in arrays else ""
-    part = {n.removeprefix(at): v for n, v in arrays.items() if n.startswith(at)}
-    c = DEFAULTS | {"width": 16, "heads": 4, "head_width": 4, "inner": 24, "clamp": int(arrays["clamp_len"])}
-    c |= {"both_ways": bool(arrays["bi_data"]), "eps": float(arrays["layer_norm_eps"])}
-    found = batch(p, c, part, [torch.zeros(0, len(part["labels"]), 16)] * 2)
-    assert len(found) == 13 and max(float((value - part[n]).abs().max()) for n, value in found.items()) < 1e-12
-
-
-OTHERS = [
-    ("xlnet_full", {}),
-    ("xlnet_identity", {"identity": True, "layers": 1, "heads": 1, "head_width": 3, "seed": 1}),
-    ("xlnet_segments", {"types": True, "batch": 3, "time": 5, "clamp": 2, "eps": 1e-2}),
-    ("xlnet_memory", {"memory": 3, "pieces": 3, "width": 6, "heads": 3, "time": 3}),
-    ("xlnet_reuse", {"memory": 3, "pieces": 3, "time": 5, "layers": 1}),
-    ("xlnet_bidata", {"partial": 3, "memory": 4, "pieces": 2, "types": True, "both_ways": True, "clamp": 3}),
-    ("xlnet_one", {"batch": 1, "time": 1, "vocabulary": 2, "width": 2, "heads": 1, "layers": 1, "inner": 1}),
-    ("xlnet_classify", {}),
-    ("xlnet_classify", {"batch": 5, "time": 3, "classes": 2, "layers": 3, "eps": 1e-2}),
-    ("xlnet_local_perm", {}),
-    ("xlnet_local_perm", {"time": 9, "window": 3, "share": 0.9, "sep": 2}),
-]
-
-
-@pytest.mark.parametrize("stem, sizes", OTHERS, ids=str)
-def test_files_of_other_sizes(tmp_path, stem, sizes):
-    """All outcomes equal those of loops, and every gradient autograd's through them."""
-    path = tmp_path / f"{stem}_other.npz"
-    names = make_xlnet(path, **{"seed": len(str(sizes))} | sizes)
-    errors = official.check(path)
-    assert set(errors) | {"h0"} == names | {"h0"} and max(errors.values()) < 1e-9, errors  # h0 counts as an input
 
 
 # ---- who sees whom
@@ -150,28 +101,6 @@ def test_both_paths_are_one():
 # ---- orders are masks
 
 
-def test_the_identity_order_is_transformer_xl():
-    """Outputs, memories and gradients of the content stream, over two segments; the activation and norms alike."""
-    model = small(activation="relu", memory=4)
-    other = TransformerXL(V, V, width=8, heads=2, layers=2, memory=4, vocabulary=V, untied_uv=True).eval()
-    with torch.no_grad():
-        for name, parameter in other.named_parameters():
-            parameter.copy_(model.get_parameter(name))
-        other.embedding.weight.div_(math.sqrt(8))  # which Transformer-XL multiplies by that
-    for module in other.modules():
-        if isinstance(module, torch.nn.LayerNorm):
-            module.eps = 1e-12
-    state, theirs, seen = None, None, causal_mask(T)
-    for seed in (0, 3, 8):
-        h, g, state = model.encode(ids(B, T, seed=seed), state, seen=seen)
-        expected, theirs = other.encode(ids(B, T, seed=seed), theirs)
-        assert g is None and relative_error(h, expected) < 1e-12
-        assert worst(state, theirs[:-1]) < 1e-12
-    pairs = [(name, parameter) for name, parameter in other.named_parameters() if "block" in name]
-    ours = torch.autograd.grad(h.sin().sum(), [model.get_parameter(name) for name, _ in pairs])
-    assert worst(ours, torch.autograd.grad(expected.sin().sum(), [parameter for _, parameter in pairs])) < 1e-11
-
-
 def test_ids_alone_are_the_order_of_reading():
     """y_t is what the query at t + 1 says under the identity order; the last one stands behind the text."""
     model, x = small(), ids(B, T)
@@ -182,19 +111,6 @@ def test_ids_alone_are_the_order_of_reading():
     longer = torch.cat([x, ids(B, 1, seed=3)], 1)
     behind = model((longer, seen_under(torch.arange(T + 1).repeat(B, 1)), torch.full((B, 1), T)))[0]
     assert relative_error(y[:, -1:], behind) < 1e-12
-
-
-def test_the_chain_rule_over_any_order():
-    """Each factor asked for in a call of its own, with only the words before it in the text, hidden by the mask."""
-    model, x, rank = small(), ids(B, T), rank_of(ORDERS)
-    whole = model((x, asked()["seen"], EVERYWHERE))[0]
-    for k in range(T):
-        known = rank < k
-        other = torch.where(known, x, (x + 1) % V)  # what is not known may be anything
-        seen = known[:, None] & (seen_under(rank) | ~known[:, :, None])
-        at = ORDERS[:, k : k + 1]
-        alone = model((other, seen, at))[0][:, 0]
-        assert relative_error(alone, whole[range(B), at[:, 0]]) < 1e-12
 
 
 def test_only_targets_have_queries():
@@ -209,22 +125,6 @@ def test_only_targets_have_queries():
     assert relative_error(g[places >= 0], chosen[places >= 0]) < 1e-12
     h, none, after = model.encode(x, state, **how | {"targets": None})
     assert none is None and relative_error(h, whole[0]) < 1e-14 and worst(after, whole[2]) < 1e-14
-
-
-def test_both_streams_have_the_same_weights():
-    """Where both begin alike and see alike they stay alike; nothing but w belongs to one stream."""
-    model, x = small(), torch.full((B, T), 2)
-    with torch.no_grad():
-        model.w.copy_(model.embedding.weight[2])
-    seen = seen_under(rank_of(ORDERS)) | torch.eye(T, dtype=torch.bool)
-    h, g, _ = model.encode(x, seen=seen, targets=EVERYWHERE)
-    assert relative_error(g, h) < 1e-14
-    backbone = TransformerXL(V, V, width=8, heads=2, layers=2, memory=0, vocabulary=V, untied_uv=True)
-    count, theirs = (sum(p.numel() for p in each.parameters()) for each in (model, backbone))
-    assert count - theirs == 8 + 2 * 3 * 8  # w, and of each layer b, s_same and s_other
-    assert model.readout.weight is model.embedding.weight
-    twin = copy.deepcopy(model)
-    assert twin.readout.weight is twin.embedding.weight is not model.embedding.weight
 
 
 # ---- distances, segments and padding
@@ -250,21 +150,6 @@ def test_padding_changes_nothing():
 
 
 # ---- the memory
-
-
-@torch.no_grad()
-def test_pieces_equal_the_whole_when_the_memory_is_long_enough():
-    """In the order of reading, as with Transformer-XL."""
-    model, x = small(memory=12), ids(B, 12)
-    y = model(x)[0]
-    for memory in (1, 5, 12, 1000):
-        model.memory = memory
-        for cuts in ([3] * 4, [1, 7, 4]):
-            joined, state = in_pieces(model, x, cuts)
-            assert [part.shape for part in state] == [(B, min(memory, 12), 8)] * 2
-            assert (relative_error(joined, y) < 1e-12) == (memory >= 12 - cuts[-1])
-    model.memory = 0
-    assert model(x)[1] is None
 
 
 def test_all_see_the_memory_and_no_gradient_reaches_it():
@@ -335,7 +220,4 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("message", BAD)
-def test_bad_inputs(message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        BAD[message](small())
+test_bad_inputs = refusals(BAD, small)

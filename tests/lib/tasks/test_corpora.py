@@ -12,7 +12,6 @@ from support import small_corpora as small
 from rtx_lib.tasks import corpora
 from rtx_lib.tasks.corpora import CLASSES, SOURCES, documents, labelled, phrases, senses, sentences, tagged
 from rtx_lib.tasks.files import FILES, GROUPS
-from rtx_lib.tasks.small_world import small_world
 
 SPLITS = ["train", "valid", "test"]
 
@@ -228,7 +227,3 @@ def test_the_addresses_name_a_commit() -> None:
         for name in GROUPS[group]:
             (address,) = FILES[name].mirrors
             assert re.search(r"/[0-9a-f]{40}/", address) and address.endswith("/" + name.rpartition("/")[2])
-
-
-def test_the_small_world_is_not_read_twice() -> None:
-    assert small_world() is small_world()

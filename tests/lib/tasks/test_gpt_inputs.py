@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
+from support.helpers import refusals
 
 from rtx_lib.tasks.gpt_inputs import GPTInputs
 
@@ -39,8 +38,7 @@ def test_a_row_as_long_as_the_positions_is_allowed_and_no_longer_one() -> None:
         make.entailment([5, 6, 7], [8, 9, 10])
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
+test_what_is_not_allowed = refusals(
     [
         (lambda: inputs(extract=23), "start, delimiter and extract must hold ids from 0 to 22, got 23"),
         (lambda: inputs(delimiter=START), "start, delimiter and extract must differ from each other"),
@@ -49,7 +47,5 @@ def test_a_row_as_long_as_the_positions_is_allowed_and_no_longer_one() -> None:
         (lambda: inputs().classification([5, EXTRACT]), "text must hold no special tokens, which are set here, got 22"),
         (lambda: inputs().batch([[START, 5]]), "rows must end in the extract token and have at most 8 ids"),
     ],
+    plain=True,
 )
-def test_what_is_not_allowed(call, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call()

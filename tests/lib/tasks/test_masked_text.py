@@ -148,19 +148,6 @@ def test_what_a_model_without_context_reaches(masked: MaskedText) -> None:
     assert best == pytest.approx(found["no context loss"], rel=1e-12) and best < found["unigram loss"] - 0.1
 
 
-def test_no_table_of_what_is_seen_does_better_than_the_baseline(masked: MaskedText) -> None:
-    """Counted over many masks of the training text, where p is exact: the best table gains next to nothing."""
-    x, y = masked.masked("train", torch.arange(4_000).repeat(3), generator(1))
-    seen, label = x[y >= 0], y[y >= 0]
-    shown = seen == masked.mask
-    counts = label[shown].bincount(minlength=masked.vocabulary).double() + 1e-9
-    best = -(counts / counts.sum()).log()[label[shown]].mean()
-    assert best == pytest.approx(-masked.unigram().log()[label[shown]].mean().item(), abs=0.03)
-    kept = (seen == label)[~shown].double().mean().item()  # of what is seen and no mask
-    p = masked.unigram()[seen[~shown]]
-    assert kept == pytest.approx((p / (p + 1 / masked.vocabulary)).mean().item(), abs=0.02)
-
-
 def test_baselines_for_other_replacements(masked: MaskedText) -> None:
     """Where all is hidden the two are the same; where nothing is, the word itself is the answer."""
     hidden = MaskedText("small_world", length=24, words=masked.words, replace=(1.0, 0.0, 0.0)).baselines()

@@ -6,7 +6,6 @@ Bounds on shares are six standard deviations wide: a right code misses one of th
 from __future__ import annotations
 
 import math
-import random
 import re
 
 import pytest
@@ -14,7 +13,7 @@ import torch
 from support.compare import generator
 from torch import Tensor
 
-from rtx_lib.tasks.masking import Masking, prediction_count, python_random
+from rtx_lib.tasks.masking import Masking, prediction_count
 
 PAD, CLS, SEP, MASK, V = 0, 2, 3, 4, 40
 
@@ -61,17 +60,13 @@ def near(count: float, trials: int, share: float) -> bool:
 
 
 ROUTES = {
-    "row by row": lambda m, ids, g: tuple(
-        torch.tensor(part)
-        for part in zip(*[m.row(row, m.units_of(row), python_random(g)) for row in ids.tolist()], strict=True)
-    ),
     "all rows at once": lambda m, ids, g: m.tokens(ids, g),
     "words of one piece": lambda m, ids, g: m.words(ids, torch.ones_like(ids, dtype=torch.bool), g),
 }
 ALL = ROUTES | {"units of one piece": lambda m, ids, g: m.units(ids, torch.ones_like(ids, dtype=torch.bool), g)}
 
 
-# BERT's rule, by three routes
+# BERT's rule, by two routes
 
 
 @pytest.mark.parametrize(
@@ -159,18 +154,6 @@ def test_words_are_chosen_whole_and_never_more_than_n_places() -> None:
     assert torch.equal(y[y >= 0], ids[y >= 0])
 
 
-def test_a_word_of_more_pieces_than_n_is_never_chosen_and_long_ones_are_less_often() -> None:
-    row = [CLS, *range(5, 24), SEP]  # 21 tokens, n = 3
-    ids, begins = torch.tensor([row]).expand(4_000, -1), torch.zeros(4_000, 21, dtype=torch.bool)
-    begins[:, [1, 5, 8, 10]] = True
-    begins[:, 10:] = True  # words of 4, 3 and 2 pieces, then 10 of one
-    _, y = masking().words(ids, begins, generator(10))
-    four, three, two, one = ((y[:, place] >= 0).sum().item() for place in (1, 5, 8, 15))
-    assert four == 0 < three < two < one
-    # The word of 4 is passed over wherever it stands: that of 3 is chosen if it comes first of the 12 others.
-    assert near(three, 4_000, 1 / 12)
-
-
 def test_a_row_without_a_word_that_fits_has_no_label() -> None:
     ids = torch.tensor([[CLS, 5, 6, 7, SEP]])
     x, y = masking().words(ids, torch.zeros(1, 5, dtype=torch.bool), generator())
@@ -206,15 +189,6 @@ def test_units_equal_the_rule_written_out(share: float) -> None:
     draws = torch.rand(ids.shape, generator=again, dtype=torch.float64)
     random_ids = torch.randint(1, V, ids.shape, generator=again)
     assert (x.tolist(), y.tolist()) == by_unit(ids, begins, draws, random_ids, share)
-
-
-# Seeds
-
-
-def test_a_generator_of_python_is_taken_as_it_is() -> None:
-    own = random.Random(1)
-    assert python_random(own) is own
-    assert python_random(generator(1)).random() == python_random(generator(1)).random()
 
 
 # What is not allowed
@@ -254,10 +228,6 @@ def test_begins_that_do_not_fit() -> None:
             route(torch.tensor([[CLS, 7, 8, SEP]]), torch.ones(1, 3, dtype=torch.bool), generator())
 
 
-def test_an_empty_row_is_refused() -> None:
-    with pytest.raises(ValueError, match="row must hold ids of shape"):
-        masking().row([], [], generator())
-    with pytest.raises(ValueError, match="row must hold a token that may be chosen"):
-        masking().row([CLS, SEP], [], generator())
+def test_a_row_without_tokens_has_no_n() -> None:
     with pytest.raises(ValueError, match="length must be at least 1, got 0"):
         prediction_count(0)

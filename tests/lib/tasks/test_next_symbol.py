@@ -58,25 +58,6 @@ def test_what_can_be_known_from_either_side(side: str) -> None:
     assert given == pytest.approx(wanted, abs=1e-12)
 
 
-def test_two_readers_whose_logits_are_added_know_nothing_of_a_sum() -> None:
-    """Convexity, seen: from any start, the best f(left) + g(right) ends at ln S."""
-    task = NextSymbol(3, symbols=4, side="both")
-    x, y = task._label(torch.cartesian_prod(torch.arange(4), torch.arange(4)))
-    torch.manual_seed(0)
-    tables = [torch.randn(6, 6, requires_grad=True) for _ in range(2)]
-    solver = torch.optim.LBFGS(tables, max_iter=500, tolerance_grad=1e-9, line_search_fn="strong_wolfe")
-
-    def loss():
-        solver.zero_grad()
-        logits = tables[0][x[:, 0]] + tables[1][x[:, 2]]
-        value = F.cross_entropy(logits[:, 1:5], y[:, 1] - 1)
-        value.backward()
-        return value
-
-    solver.step(loss)
-    assert loss().item() == pytest.approx(math.log(4), abs=1e-5)
-
-
 def test_the_finite_splits_are_the_same_for_every_side() -> None:
     tasks = [NextSymbol(5, side=side) for side in SIDES]
     first = [next(task.batches("test", 10_000))[0] for task in tasks]

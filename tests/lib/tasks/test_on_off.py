@@ -60,14 +60,3 @@ def test_what_each_side_knows() -> None:
     assert bars["glued loss"] == pytest.approx((thing + turn) / LENGTH)
     assert bars["both sides loss"] == pytest.approx(sum(both) / LENGTH)
     assert bars["uniform guess loss"] == pytest.approx(math.log(task.vocabulary))
-
-
-def test_added_logits_cannot_name_how_often() -> None:
-    """The loss is convex in the logits of both readers; at equal logits its gradient is 0, so ln 2 is the least."""
-    task = OnOff()
-    before, times, after = (task.sentences[:, place] for place in (3, 5, 7))
-    left, right = (torch.zeros(2, 2, dtype=torch.float64, requires_grad=True) for _ in range(2))
-    of = [part - part.min() for part in (before, after, times)]
-    loss = torch.nn.functional.cross_entropy(left[of[0]] + right[of[1]], of[2])
-    slopes = torch.autograd.grad(loss, (left, right))
-    assert loss.item() == pytest.approx(math.log(2)) and max(float(s.abs().max()) for s in slopes) < 1e-15

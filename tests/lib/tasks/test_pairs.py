@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import torch
 from support.compare import generator
+from support.helpers import refusals
 from torch import Tensor
 
 from rtx_lib.models.transformer import Encoder
 from rtx_lib.models.xlnet import XLNet
 from rtx_lib.tasks import Task
 from rtx_lib.tasks.pairs import CITIES, FORMS, ROUTES, WordPairs
-from rtx_lib.training import evaluate
 
 SURE = 50.0  # a logit
 
@@ -60,6 +60,7 @@ def test_what_is_hidden() -> None:
     assert task.exist(whole[:, :2]).all() and task.decode(whole[0]).endswith(" is a city")
     counts = whole[:, 0].bincount()
     assert len(counts) == 9 and counts[0] == 0 and counts[1:].min() > 300  # 0 is padding
+    assert task.weight(torch.tensor([[3, -100], [1, 2]])) == 3
     x, y = WordPairs(hidden="both", context=False).batch("train", 50, generator())
     assert (x == task.mask).all() and x.shape == (50, 2) and task.exist(y).all()
 
@@ -131,17 +132,6 @@ def test_samples_are_drawn_from_the_joint() -> None:
     assert task.exist(torch.tensor([[1, 9], [1, 10], [9, 1], [20, 20]])).tolist() == [True, False, False, False]
 
 
-def test_both_forms_have_the_same_best_loss() -> None:
-    """ln 8 / 2 a word: masked, a third of the texts has two words at ln 8 each and the others one at 0."""
-    for form in FORMS:
-        task = WordPairs(form)
-        found = evaluate(Perfect(task), task, batch_size=250, split="valid")
-        assert found["loss"] == pytest.approx(math.log(8) / 2, rel=0.1)
-        assert set(found) >= {"loss", "accuracy"}
-    _, y = task.batch("valid", 4, generator())
-    assert task.weight(y) == 8 and WordPairs().weight(torch.tensor([[3, -100], [1, 2]])) == 3
-
-
 def test_the_finite_splits_are_known() -> None:
     """A record compares runs on the same sentences."""
     task = WordPairs()
@@ -162,7 +152,4 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("message", BAD)
-def test_bad_arguments(message: str) -> None:
-    with pytest.raises(ValueError, match=f"^{message}"):
-        BAD[message]()
+test_bad_arguments = refusals(BAD)

@@ -70,16 +70,6 @@ def test_small_pairs_by_hand(place) -> None:
     assert second == ["a b c d e", "g ."]
 
 
-def test_batches_do_not_depend_on_their_size_and_draws_come_from_the_generator(task: SentencePairs) -> None:
-    whole = [pair for x, _ in task.batches("valid", 10_000) for pair in pieces(*x)]
-    assert whole == [pair for x, _ in task.batches("valid", 7) for pair in pieces(*x)]
-    torch.manual_seed(1)
-    one, two = (task.batch("train", 9, generator(4)) for _ in range(2))
-    assert torch.equal(one[0][0], two[0][0]) and torch.equal(one[1], two[1])
-    assert not torch.equal(task.batch("train", 9, generator(5))[1], one[1])
-    assert all(pair in whole for pair in pieces(*task.batch("valid", 30, generator(6))[0]))
-
-
 def test_shared_words_solve_one_question_and_say_nothing_of_the_other(task: SentencePairs) -> None:
     found = task.baselines()
     if task.kind == "order":

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections import defaultdict
 
 import pytest
 import torch
@@ -99,43 +97,13 @@ def test_the_answers_are_those_of_the_rule_and_the_sentences_of_the_form() -> No
     assert all(abs(share - 1 / 3) < 0.04 for share in shares) and abs(y.double().mean() - 0.5) < 0.04
 
 
-@pytest.mark.parametrize(
-    ("sentence", "label"),
-    [
-        ("the plot is not very good", 0),
-        ("the plot is dull but the music is great", 1),
-        ("the plot is dull although the music is great", 0),
-        ("the plot is not dull but the music is great", 1),
-        ("the plot is dull but the music is not great", 0),
-        ("the plot is never dull", 1),
-    ],
-)
-def test_sentences_of_ones_own(sentence: str, label: int) -> None:
-    task = GeneratedSentiment()
-    assert task.answers(task.encode(sentence)[None]).tolist() == [label]
-
-
-def test_the_best_bag_of_words_is_right_in_three_of_four() -> None:
-    """Counted over all ways to make a sentence of the signs that matter."""
-    right = total = 0
-    for two in (False, True, True):
-        bags: dict[tuple, list[int]] = defaultdict(lambda: [0, 0])
-        for signs in itertools.product((0, 1), repeat=4):
-            good, turned = signs[:2], signs[2:]
-            label = good[1] ^ turned[1]  # of the clause that decides
-            bag = (sum(good), sum(turned)) if two else (good[1], turned[1])
-            bags[bag][label] += 1
-        right += sum(max(counts) for counts in bags.values())
-        total += 16
-    assert GeneratedSentiment().baselines()["best bag of words"] == right / total == 3 / 4
-
-
 def test_the_finite_splits_have_known_sentences() -> None:
     """A record compares runs on the same test sentences: a change of these is a change of the task."""
     task = GeneratedSentiment()
     x, y = next(task.batches("test", 10_000))
     first = "the film is never so tedious although the direction is never very warm"
     assert task.decode(x[0]) == first and (int(y.sum()), int(x.sum())) == (4_918, 1_707_094)
+    assert task.baselines()["best bag of words"] == 3 / 4
 
 
 def test_unknown_words_are_refused() -> None:

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 import torch
 from support.compare import generator
+from support.helpers import refusals
 from torch import tensor
 
 from rtx_lib.tasks.skipgram import SkipGrams
@@ -126,8 +127,7 @@ def test_passes_come_in_another_order_and_can_be_repeated():
     assert [done for done, *_ in runs[0]] == pytest.approx([0, 5 / 24, 10 / 24, 12 / 24, 17 / 24, 22 / 24])
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
+test_bad_arguments = refusals(
     [
         (lambda: SkipGrams(TEXT, 8), "sentences must hold ids from 0 to 7, got 8"),
         (lambda: SkipGrams([[0, -1]], 8), "sentences must hold ids from 0 to 7, got -1"),
@@ -137,8 +137,5 @@ def test_passes_come_in_another_order_and_can_be_repeated():
         (lambda: SkipGrams(TEXT, V, noise=lambda counts: counts / 9), "noise must give whole numbers that rise"),
         (lambda: SkipGrams(TEXT, V, noise=lambda counts: -counts), "noise must give whole numbers that rise"),
         (lambda: next(SkipGrams(TEXT, V).passes(0, generator=generator())), "count must be at least 1"),
-    ],
+    ]
 )
-def test_bad_arguments(call, message):
-    with pytest.raises(ValueError, match=rf"^{message}"):
-        call()

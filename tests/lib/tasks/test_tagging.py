@@ -9,7 +9,6 @@ import torch
 from support import small_corpora as small
 from support.data import reads
 
-from rtx_lib.tasks.small_world import small_world
 from rtx_lib.tasks.tagging import PartsOfSpeech, WordSense
 from rtx_lib.tasks.vocabulary import Vocabulary
 
@@ -64,25 +63,6 @@ def test_baselines_counted_once_more(make) -> None:
     by_one = sum(label == best.get(word, usual) for word, label in test)
     found = task.baselines()
     assert found["most frequent label"] == right / len(test) and found["one vector a word"] == by_one / len(test)
-
-
-def test_no_answer_by_the_word_alone_is_better_in_training() -> None:
-    """Shared words have two senses, and the other words of the sentence tell them."""
-    task = WordSense("small_world")
-    assert 0.4 < task.baselines()["one vector a word"] < 0.6
-    owner = defaultdict(set)
-    for document in small_world()["train"]:
-        for sentence in document:
-            for place, word in enumerate(sentence.words):
-                if sentence.tags[place] == "VERB":
-                    owner[word].add(sentence.label)
-    right = total = 0
-    for x, y in task.batches("test", 999):
-        for row, label in zip(x, y.max(1).values.tolist(), strict=True):
-            known = [owner[word] for word in task.words.decode(row).split() if len(owner[word]) == 1]
-            right += any(task.senses[label] == f"topic {topic}" for topics in known for topic in topics)
-            total += 1
-    assert right / total > 0.99  # every sentence has a verb of its topic
 
 
 def test_senses_by_hand(place) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
-import pytest
 import torch
+from support.helpers import refusals
 
 from rtx_lib.tasks.vocabulary import SPECIAL, Vocabulary, expect_rows, pad_rows, trim
 
@@ -37,8 +35,7 @@ def test_rows_are_padded_and_trimmed() -> None:
     assert trim(x[1:], torch.tensor([4]))[1].tolist() == [4]
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
+test_what_is_not_allowed = refusals(
     [
         (lambda: Vocabulary(["the"]), "words must begin with '[PAD]', '[UNK]', got ['the']"),
         (lambda: Vocabulary([*SPECIAL, "a", "b", "a"]), "words must differ, got 1 that stand there before"),
@@ -47,7 +44,5 @@ def test_rows_are_padded_and_trimmed() -> None:
         (lambda: expect_rows("rows", [[1], []], 5), "rows must hold ids of shape"),
         (lambda: expect_rows("rows", [[1, -1]], 5), "rows must hold ids from 0 to 4, got -1"),
     ],
+    plain=True,
 )
-def test_what_is_not_allowed(call, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call()

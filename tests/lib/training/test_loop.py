@@ -103,16 +103,11 @@ def test_a_killed_run_resumes_to_the_same_numbers(tmp_path, killed_at):
     assert [file.name for file in tmp_path.iterdir()] == ["run.ckpt"]
 
 
-def test_foreign_checkpoints_are_refused(tmp_path):
+def test_checkpoints_of_another_run_or_an_older_version_are_refused(tmp_path):
     path = tmp_path / "run.ckpt"
     train(checkpoint=path)
     with pytest.raises(ValueError, match=r"another run.*'seed': \(0, 3\)"):
         train(checkpoint=path, seed=3)
-
-
-def test_a_checkpoint_of_an_older_version_is_refused(tmp_path):
-    path = tmp_path / "run.ckpt"
-    train(checkpoint=path)
     saved = torch.load(path, weights_only=True)
     del saved["run"]["format"]
     torch.save(saved, path)
@@ -242,6 +237,3 @@ def test_the_device_is_the_one_that_is_named_or_a_gpu_where_torch_has_one(monkey
     assert choose_device("cpu") == choose_device(torch.device("cpu")) == torch.device("cpu")
     with pytest.raises(ValueError, match="device must be one that torch can use here, got 'gpu'"):
         choose_device("gpu")
-
-
-# Two models at equal wall time: a clock of our own shows who steps when.
