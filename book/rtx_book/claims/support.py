@@ -1,0 +1,149 @@
+"""What each sentence with a number rests on: ``python -m rtx_book.claims.support``; status 1 if one rests on nothing.
+
+With ``--draw 20 --seed 1`` it prints twenty sentences, drawn by the seed, each with its support, for a person to check:
+the command sees that a number stands in a run's code, a record's mark or a quoted rule, not that it means the same.
+
+=============  =====================================================================================================
+support        of a number
+=============  =====================================================================================================
+``record``     it stands in a ``data-record`` mark
+``statement``  an entry of ``book/statements.yml`` says its sentence, or a part of it
+``citation``   its paragraph cites a source
+``finding``    it stands in the sentence or the bound of a finding within three cells
+``proof``      it stands in a cell with an ``assert`` within three cells
+``run``        it stands in the code within three cells
+``setting``    it is a number in the code of another cell of its page
+=============  =====================================================================================================
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import random
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rtx_book.claims.statements import Statement, read_statements, strings
+from rtx_book.records.measured import MARK
+
+NEAR = 3
+"""Cells to either side in which code is a sentence's own."""
+PAGES = ("intro", "findings", "speed")
+"""Pages of ``book`` that are read besides the chapters."""
+
+WORDS = dict(zip("two three four five six seven eight nine ten twelve twenty".split(), "2 3 4 5 6 7 8 9 10 12 20".split()))
+NUMBER = re.compile(rf"\d[\d,]*(?:\.\d+)?|\b(?:{'|'.join(WORDS)})\b(?= (?:of|seeds|runs|times|tries)\b)", re.IGNORECASE)
+COUNT = re.compile(rf"({NUMBER.pattern})(?: (?:seeds|runs|tries)\b| of ({NUMBER.pattern.partition('|')[0]}|(?:{'|'.join(WORDS)})\b))", re.IGNORECASE)
+EMPTY = re.compile(r"\n\s*\n")
+CITED = re.compile(r"\{cite(?::\w+)?\}`([^`]*)`")
+BREAK = re.compile(r"(?<=[.!?:])\s+(?=[A-Z*\[<(])|\n\s*\n")
+INSTRUCTION = re.compile(r"\W*(?:Then |Now |And )?(?:Add|Choose|Let|Move|Press|Put|Set|Take|Tick|Write)\b")
+BLOCKS = re.compile(r"\$\$.*?\$\$|<svg.*?</svg>|^(```|:::).*?^\1$", re.DOTALL | re.MULTILINE)
+"""Equations, drawings, code and directives: they are no sentences, and have empty lines."""
+QUIET = re.compile(
+    r"""
+    \$[^$]*\$                             # a formula defines or computes: the sentence itself shows how
+    | `[^`]*`                              # code
+    | <summary>.*?</summary>               # the options of a guess: two of three are wrong
+    | <[^>]*> | \{\w+(?::\w+)?\}`[^`]*` | \]\([^)]*\)   # markup, roles and addresses
+    | ^\#+\ .*?$ | ^\s*\d+\.\              # headings, and the numbers of a list
+    | ^\|[-:\s|]*\|$                       # the rule under a table's head
+    | \b(?:appendix|chapter|eq\.|equation|exercise|figure|guess|lemma|section|step|table|theorem)s?\ \(?\d[\d.]*
+    | \b\d+(?:st|nd|rd|th)\b               # ordinals
+    | \b(?:19|20)\d\ds?\b                  # years
+    | \b[A-Za-z]+-?\d+\b                   # names: GPT-2, SQuAD
+    | \d+\ [x×]\ \d+                       # sizes of pictures
+    """,
+    re.DOTALL | re.MULTILINE | re.VERBOSE | re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence with numbers, what they rest on (a kind and what it is), and the numbers that rest on nothing."""
+
+    page: str
+    text: str
+    rests: Sequence[str]
+    bare: Sequence[str]
+
+
+def numbers(text: str) -> list[str]:
+    """The numbers of a text that it claims, as code writes them; none in a question or an instruction."""
+    if text.rstrip().endswith("?") or INSTRUCTION.match(text):
+        return []
+    found = NUMBER.findall(QUIET.sub(" ", text))
+    return [WORDS.get(one.lower(), one.replace(",", "")) for one in found]
+
+
+def counts(text: str) -> list[str]:
+    """The numbers that count runs, as "five seeds" and "4 of 5": code that holds the same digit says nothing of them."""
+    return [number for pair in COUNT.findall(QUIET.sub(" ", text)) for one in pair if one for number in numbers(one + " of")]
+
+
+def stands(number: str, code: str) -> bool:
+    return bool(re.search(rf"(?<![\w.]){re.escape(number)}(?!\w|\.\d)", re.sub(r"(?<=\d)[,_](?=\d)", "", code)))
+
+
+def sources(number: int, code: str) -> dict[str, list[tuple[str, str]]]:
+    """What a number may rest on in one cell of code, by kind: the names of these things, and their text."""
+    nodes = list(ast.walk(ast.parse(code)))
+    calls = [node for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "finding"]
+    told = [[str(one.value) for one in call.args if isinstance(one, ast.Constant)] for call in calls]
+    typed = [str(n.value) for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, int | float)]
+    return {
+        "finding": [(f"finding {id}", " ".join(rest)) for id, *rest in told],
+        "proof": [(f"proof in cell {number}", code)] if "assert " in code else [],
+        "run": [(f"run in cell {number}", code)],
+        "setting": [(f"setting in cell {number}", " ".join(typed))],
+    }
+
+
+def read_page(root: Path, name: str) -> list[tuple[str, str]]:
+    """The cells of a chapter or of a page, each with its kind; a page has one."""
+    path = root / "notebooks" / f"{name}.ipynb"
+    if not path.exists():
+        return [("markdown", (root / "book" / f"{name}.md").read_text(encoding="utf-8"))]
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [(cell["cell_type"], "".join(cell["source"])) for cell in cells]
+
+
+def sentences(page: str, cells: Sequence[tuple[str, str]], statements: Sequence[Statement]) -> list[Sentence]:
+    """The sentences with numbers of one page in order, with their support.
+
+    Parameters
+    ----------
+    page
+        Its name.
+    cells
+        As :func:`read_page` gives them.
+    statements
+        All of the book; those of other pages support nothing here.
+    """
+    said = [(" ".join(one.says.split()), one) for one in statements if page in (one.chapter, one.page)]
+    code = {place: sources(place + 1, text) for place, (kind, text) in enumerate(cells) if kind == "code"}
+    found = []
+    for place, paragraph in ((i, p) for i, (kind, s) in enumerate(cells) if kind != "code" for p in EMPTY.split(BLOCKS.sub("", s))):
+        cited = [f"citation {key}" for key in CITED.findall(paragraph)]
+        near = {i: kinds for i, kinds in code.items() if abs(i - place) <= NEAR}
+        for sentence in filter(numbers, BREAK.split(paragraph)):
+            one = " ".join(sentence.split())
+            quoted = [own for says, own in said if any(part in one or one in part for part in BREAK.split(says))]
+            rests = [f"record {path}" for path, _ in MARK.findall(sentence)]
+            rests += [f"statement {own.says!r}: {'; '.join(own.rules)}" for own in quoted] or cited
+            bare = [] if quoted or cited else numbers(MARK.sub(" ", sentence))
+            for number in [*bare]:
+                for kind in ("finding", "proof", "run", "setting")[: 2 if number in counts(sentence) else 4]:
+                    cells_of_kind = code if kind == "setting" else near
+                    names = [name for kinds in cells_of_kind.values() for name, text in kinds[kind] if stands(number, text)]
+                    if names:
+                        rests.append(f"{names[0]} ({number})")
+                        bare.remove(number)
+                        break
+            found.append(Sentence(page, one, list(dict.fromkeys(rests)), bare))
+    return found
