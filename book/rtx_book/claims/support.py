@@ -38,28 +38,32 @@ PAGES = ("intro", "findings", "speed")
 
 WORDS = dict(zip("two three four five six seven eight nine ten twelve twenty".split(), "2 3 4 5 6 7 8 9 10 12 20".split()))
 NUMBER = re.compile(rf"\d[\d,]*(?:\.\d+)?|\b(?:{'|'.join(WORDS)})\b(?= (?:of|seeds|runs|times|tries)\b)", re.IGNORECASE)
-COUNT = re.compile(rf"({NUMBER.pattern})(?: (?:seeds|runs|tries)\b| of ({NUMBER.pattern.partition('|')[0]}|(?:{'|'.join(WORDS)})\b))", re.IGNORECASE)
+COUNT = re.compile(rf"({NUMBER.pattern})(?: (?:seeds|runs|times|tries)\b| of ({NUMBER.pattern.partition('|')[0]}|(?:{'|'.join(WORDS)})\b))", re.IGNORECASE)
 EMPTY = re.compile(r"\n\s*\n")
 CITED = re.compile(r"\{cite(?::\w+)?\}`([^`]*)`")
 BREAK = re.compile(r"(?<=[.!?:])\s+(?=[A-Z*\[<(])|\n\s*\n")
-INSTRUCTION = re.compile(r"\W*(?:Then |Now |And )?(?:Add|Choose|Let|Move|Press|Put|Set|Take|Tick|Write)\b")
-BLOCKS = re.compile(r"\$\$.*?\$\$|<svg.*?</svg>|^(```|:::).*?^\1$", re.DOTALL | re.MULTILINE)
-"""Equations, drawings, code and directives: they are no sentences, and have empty lines."""
+INSTRUCTION = re.compile(
+    r"\W*(?:In \*[^*]+\*, |Then |Now )?(?:add|choose|do so|let|move|press|put|set|take|tick|write)\b"
+    r"(?!.*\b(?:our|then|we|where)\b)",
+    re.DOTALL | re.IGNORECASE,
+)
+BLOCKS = re.compile(
+    r"""
+    \$\$.*?\$\$ | ^```\w*\n.*?^```$            # equations and code
+    | <svg.*?</svg> | <summary>.*?</summary>    # drawings; the options of a guess, of which two in three are wrong
+    | ^(?:```\{|\#|:options:|\|[-:\s|]*\|$).*?$  # heads of directives, sections and tables
+    """,
+    re.DOTALL | re.MULTILINE | re.VERBOSE,
+)
 QUIET = re.compile(
     r"""
-    \$[^$]*\$                             # a formula defines or computes: the sentence itself shows how
-    | `[^`]*`                              # code
-    | <summary>.*?</summary>               # the options of a guess: two of three are wrong
-    | <[^>]*> | \{\w+(?::\w+)?\}`[^`]*` | \]\([^)]*\)   # markup, roles and addresses
-    | ^\#+\ .*?$ | ^\s*\d+\.\              # headings, and the numbers of a list
-    | ^\|[-:\s|]*\|$                       # the rule under a table's head
+    \$[^$]*\$                                 # a formula defines or computes: the sentence itself shows how
+    | `[^`]*` | <[^>]*> | \]\([^)]*\)          # code, roles, tags and addresses
+    | \b\d+(?:st|nd|rd|th)\b | \b(?:19|20)\d\ds?\b | ^\s*\d+\.\   # ordinals, years, numbers of a list
     | \b(?:appendix|chapter|eq\.|equation|exercise|figure|guess|lemma|section|step|table|theorem)s?\ \(?\d[\d.]*
-    | \b\d+(?:st|nd|rd|th)\b               # ordinals
-    | \b(?:19|20)\d\ds?\b                  # years
-    | \b[A-Za-z]+-?\d+\b                   # names: GPT-2, SQuAD
-    | \d+\ [x×]\ \d+                       # sizes of pictures
+    | \b[A-Za-z]+-?\d+\b | \d+\ [x×]\ \d+     # names, as GPT-2 and MT19937, and the sizes of pictures
     """,
-    re.DOTALL | re.MULTILINE | re.VERBOSE | re.IGNORECASE,
+    re.MULTILINE | re.VERBOSE | re.IGNORECASE,
 )
 
 
