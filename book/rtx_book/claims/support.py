@@ -31,6 +31,7 @@ from pathlib import Path
 from rtx_book.claims.statements import Statement, read_statements, strings
 from rtx_book.records.measured import MARK
 
+KINDS = ("finding", "proof", "run", "setting")
 NEAR = 3
 """Cells to either side in which code is a sentence's own."""
 PAGES = ("intro", "findings", "speed")
@@ -39,12 +40,13 @@ PAGES = ("intro", "findings", "speed")
 WORDS = dict(zip("two three four five six seven eight nine ten twelve twenty".split(), "2 3 4 5 6 7 8 9 10 12 20".split()))
 NUMBER = re.compile(rf"\d[\d,]*(?:\.\d+)?|\b(?:{'|'.join(WORDS)})\b(?= (?:of|seeds|runs|times|tries)\b)", re.IGNORECASE)
 COUNT = re.compile(rf"({NUMBER.pattern})(?: (?:seeds|runs|times|tries)\b| of ({NUMBER.pattern.partition('|')[0]}|(?:{'|'.join(WORDS)})\b))", re.IGNORECASE)
+COUNTED = re.compile(r"^.*(?:seeds?|runs?|times|tries)\b.*$", re.MULTILINE)
 EMPTY = re.compile(r"\n\s*\n")
 CITED = re.compile(r"\{cite(?::\w+)?\}`([^`]*)`")
 BREAK = re.compile(r"(?<=[.!?:])\s+(?=[A-Z*\[<(])|\n\s*\n")
 INSTRUCTION = re.compile(
     r"\W*(?:In \*[^*]+\*, |Then |Now )?(?:add|choose|do so|let|move|press|put|set|take|tick|write)\b"
-    r"(?!.*\b(?:our|then|we|where)\b)",
+    r"(?!.*(?:\b(?:our|we|where)\b|: then))",
     re.DOTALL | re.IGNORECASE,
 )
 BLOCKS = re.compile(
@@ -61,7 +63,7 @@ QUIET = re.compile(
     | `[^`]*` | <[^>]*> | \]\([^)]*\)          # code, roles, tags and addresses
     | \b\d+(?:st|nd|rd|th)\b | \b(?:19|20)\d\ds?\b | ^\s*\d+\.\   # ordinals, years, numbers of a list
     | \b(?:appendix|chapter|eq\.|equation|exercise|figure|guess|lemma|section|step|table|theorem)s?\ \(?\d[\d.]*
-    | \b[A-Za-z]+-?\d+\b | \d+\ [x×]\ \d+     # names, as GPT-2 and MT19937, and the sizes of pictures
+    | \b[A-Za-z]+-?\d+\b | BY\ 4\.0 | \d+\ [x×]\ \d+   # names, as GPT-2 and a licence's, and sizes of pictures
     """,
     re.MULTILINE | re.VERBOSE | re.IGNORECASE,
 )
@@ -85,13 +87,19 @@ def numbers(text: str) -> list[str]:
     return [WORDS.get(one.lower(), one.replace(",", "")) for one in found]
 
 
+def digits(text: str) -> str:
+    """A text with its number words as digits, and no separators in numbers."""
+    return NUMBER.sub(lambda found: WORDS.get(found[0].lower(), found[0].replace(",", "")), text.replace("_", ""))
+
+
 def counts(text: str) -> list[str]:
-    """The numbers that count runs, as "five seeds" and "4 of 5": code that holds the same digit says nothing of them."""
-    return [number for pair in COUNT.findall(QUIET.sub(" ", text)) for one in pair if one for number in numbers(one + " of")]
+    """The numbers that count runs, as "five seeds" and "4 of 5": the same digit elsewhere in code says nothing of them."""
+    pairs = COUNT.findall(QUIET.sub(" ", text))
+    return [WORDS.get(one.lower(), one) for pair in pairs for one in pair if one]
 
 
 def stands(number: str, code: str) -> bool:
-    return bool(re.search(rf"(?<![\w.]){re.escape(number)}(?!\w|\.\d)", re.sub(r"(?<=\d)[,_](?=\d)", "", code)))
+    return bool(re.search(rf"(?<![\w.]){re.escape(number)}(?!\d|\.\d)", re.sub(r"(?<=\d)[,_](?=\d)", "", code)))
 
 
 def sources(number: int, code: str) -> dict[str, list[tuple[str, str]]]:
@@ -105,6 +113,7 @@ def sources(number: int, code: str) -> dict[str, list[tuple[str, str]]]:
         "proof": [(f"proof in cell {number}", code)] if "assert " in code else [],
         "run": [(f"run in cell {number}", code)],
         "setting": [(f"setting in cell {number}", " ".join(typed))],
+        "seeds": [(f"seeds in cell {number}", digits("\n".join(COUNTED.findall(code))))],
     }
 
 
@@ -140,12 +149,13 @@ def sentences(page: str, cells: Sequence[tuple[str, str]], statements: Sequence[
             quoted = [own for says, own in said if any(part in one or one in part for part in BREAK.split(says))]
             rests = [f"record {path}" for path, _ in MARK.findall(sentence)]
             rests += [f"statement {own.says!r}: {'; '.join(own.rules)}" for own in quoted] or cited
+            shown = "".join(re.findall(r"\$[^$]*(?:=|approx)[^$]*\$", sentence))
             bare = [] if quoted or cited else numbers(MARK.sub(" ", sentence))
+            bare = [number for number in bare if not stands(number, shown)]
             for number in [*bare]:
-                for kind in ("finding", "proof", "run", "setting")[: 2 if number in counts(sentence) else 4]:
-                    cells_of_kind = code if kind == "setting" else near
-                    names = [name for kinds in cells_of_kind.values() for name, text in kinds[kind] if stands(number, text)]
-                    if names:
+                for kind in ("finding", "proof", "seeds") if number in counts(sentence) else KINDS:
+                    there = near if kind in KINDS[:3] else code
+                    if names := [name for kinds in there.values() for name, text in kinds[kind] if stands(number, text)]:
                         rests.append(f"{names[0]} ({number})")
                         bare.remove(number)
                         break
