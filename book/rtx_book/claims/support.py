@@ -161,3 +161,29 @@ def sentences(page: str, cells: Sequence[tuple[str, str]], statements: Sequence[
                         break
             found.append(Sentence(page, one, list(dict.fromkeys(rests)), bare))
     return found
+
+
+def of_book(root: Path) -> list[Sentence]:
+    """The sentences with numbers of all chapters and of some pages, page by page."""
+    statements = read_statements(root / "book" / "statements.yml")
+    chapters = sorted(path.stem for path in (root / "notebooks").glob("[a-z]*.ipynb"))
+    return [own for name in (*chapters, *PAGES) for own in sentences(name, read_page(root, name), statements)]
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m rtx_book.claims.support", description=__doc__.partition("\n")[0])
+    parser.add_argument("--draw", type=int, default=0, help="print so many sentences, with what each rests on")
+    parser.add_argument("--seed", type=int, default=0, help="of the draw")
+    asked = parser.parse_args(words)
+    found = of_book(book_root())
+    bare = [one for one in found if one.bare]
+    drawn = random.Random(asked.seed).sample(found, min(asked.draw, len(found))) if asked.draw else bare
+    for one in drawn:
+        rests = [*one.rests, *(f"NOTHING ({number})" for number in one.bare)]
+        print(f"{one.page}: {one.text}", *(f"    {line}" for line in rests), sep="\n")
+    print(f"{len(bare)} of {len(found)} sentences with numbers rest on nothing.")
+    return bool(bare)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
