@@ -1,19 +1,23 @@
-"""What each sentence with a number rests on: ``python -m rtx_book.claims.support``; status 1 if one rests on nothing.
+"""What each sentence with numbers rests on: ``python -m rtx_book.claims.support`` lists those that rest on nothing.
 
-With ``--draw 20 --seed 1`` it prints twenty sentences, drawn by the seed, each with its support, for a person to check:
-the command sees that a number stands in a run's code, a record's mark or a quoted rule, not that it means the same.
+Its exit status is 1 if there is one. With ``--draw 20 --seed 1`` it prints twenty sentences, drawn by the seed, each
+with its support, for a person to check: a number that stands in a run's code need not mean the same there.
 
 =============  =====================================================================================================
 support        of a number
 =============  =====================================================================================================
 ``record``     it stands in a ``data-record`` mark
+``formula``    its sentence computes it
 ``statement``  an entry of ``book/statements.yml`` says its sentence, or a part of it
-``citation``   its paragraph cites a source
 ``finding``    it stands in the sentence or the bound of a finding within three cells
 ``proof``      it stands in a cell with an ``assert`` within three cells
 ``run``        it stands in the code within three cells
+``citation``   its paragraph cites a source
 ``setting``    it is a number in the code of another cell of its page
 =============  =====================================================================================================
+
+A number that counts runs, as in "five seeds" or "4 of 5", stands in no run by chance: it takes a finding, a proof, a
+citation, or a line of the page's code that speaks of seeds or runs (``seeds``).
 """
 
 from __future__ import annotations
@@ -24,46 +28,47 @@ import json
 import random
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtx_book.claims.statements import Statement, read_statements, strings
+from rtx_book.claims.statements import Statement, read_statements
+from rtx_book.paths import PACKAGE, chapters_of
 from rtx_book.records.measured import MARK
 
-KINDS = ("finding", "proof", "run", "setting")
 NEAR = 3
 """Cells to either side in which code is a sentence's own."""
 PAGES = ("intro", "findings", "speed")
 """Pages of ``book`` that are read besides the chapters."""
 
-WORDS = dict(zip("two three four five six seven eight nine ten twelve twenty".split(), "2 3 4 5 6 7 8 9 10 12 20".split()))
-NUMBER = re.compile(rf"\d[\d,]*(?:\.\d+)?|\b(?:{'|'.join(WORDS)})\b(?= (?:of|seeds|runs|times|tries)\b)", re.IGNORECASE)
-COUNT = re.compile(rf"({NUMBER.pattern})(?: (?:seeds|runs|times|tries)\b| of ({NUMBER.pattern.partition('|')[0]}|(?:{'|'.join(WORDS)})\b))", re.IGNORECASE)
-COUNTED = re.compile(r"^.*(?:seeds?|runs?|times|tries)\b.*$", re.MULTILINE)
-EMPTY = re.compile(r"\n\s*\n")
+WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_FIGURES = r"\d+(?:,\d{3})*(?:\.\d+)?"
+_ONE = rf"{_FIGURES}|\b(?:{'|'.join(WORDS)})\b"
+_RUNS = r"(?:seeds?|runs?|times|tries)\b"
+NUMBER = re.compile(rf"({_FIGURES}|(?:{_ONE})(?= (?:of|{_RUNS})))", re.IGNORECASE)
+COUNT = re.compile(rf"({_ONE}) (?:{_RUNS}|of ({_ONE}))", re.IGNORECASE)
 CITED = re.compile(r"\{cite(?::\w+)?\}`([^`]*)`")
-BREAK = re.compile(r"(?<=[.!?:])\s+(?=[A-Z*\[<(])|\n\s*\n")
-INSTRUCTION = re.compile(
+BREAK = re.compile(r"(?<=[.!?:])\s+(?=[A-Z*\[<(])|\n(?=\||- )")
+INSTRUCTION = re.compile(  # its number is the author's choice, unless it goes on to say what comes of it
     r"\W*(?:In \*[^*]+\*, |Then |Now )?(?:add|choose|do so|let|move|press|put|set|take|tick|write)\b"
     r"(?!.*(?:\b(?:our|we|where)\b|: then))",
     re.DOTALL | re.IGNORECASE,
 )
 BLOCKS = re.compile(
     r"""
-    \$\$.*?\$\$ | ^```\w*\n.*?^```$            # equations and code
-    | <svg.*?</svg> | <summary>.*?</summary>    # drawings; the options of a guess, of which two in three are wrong
+    \$\$.*?\$\$ | ^```\w*\n.*?^```$              # equations and code
+    | <svg.*?</svg> | <summary>.*?</summary>     # drawings; the options of a guess, most of which are wrong
     | ^(?:```\{|\#|:options:|\|[-:\s|]*\|$).*?$  # heads of directives, sections and tables
     """,
     re.DOTALL | re.MULTILINE | re.VERBOSE,
 )
 QUIET = re.compile(
     r"""
-    \$[^$]*\$                                 # a formula defines or computes: the sentence itself shows how
-    | `[^`]*` | <[^>]*> | \]\([^)]*\)          # code, roles, tags and addresses
-    | \b\d+(?:st|nd|rd|th)\b | \b(?:19|20)\d\ds?\b | ^\s*\d+\.\   # ordinals, years, numbers of a list
+    \$[^$]*\$                                    # a formula defines or computes: the reader can do it again
+    | `[^`]*` | <[^>]*> | \]\([^)]*\)            # code, roles, tags and addresses
+    | \b\d+(?:st|nd|rd|th)\b | \b(?:19|20)\d\ds?\b | ^\s*\d+\.\   # ordinals, years, and the numbers of a list
     | \b(?:appendix|chapter|eq\.|equation|exercise|figure|guess|lemma|section|step|table|theorem)s?\ \(?\d[\d.]*
-    | \b[A-Za-z]+-?\d+\b | BY\ 4\.0 | \d+\ [x×]\ \d+   # names, as GPT-2 and a licence's, and sizes of pictures
+    | \b[a-z]+-?\d+\b | BY\ 4\.0 | \d+\ [x×]\ \d+   # names, as GPT-2 or a licence's, and sizes of pictures
     """,
     re.MULTILINE | re.VERBOSE | re.IGNORECASE,
 )
@@ -79,46 +84,56 @@ class Sentence:
     bare: Sequence[str]
 
 
-def numbers(text: str) -> list[str]:
-    """The numbers of a text that it claims, as code writes them; none in a question or an instruction."""
+def digits(text: str) -> str:
+    """A text with its number words as digits and without separators in its numbers."""
+    text = re.sub(r"(?<=\d)[,_](?=\d{3})", "", text)
+    return re.sub(
+        _ONE, lambda one: str(WORDS.index(one[0].lower()) + 2) if one[0].isalpha() else one[0], text, flags=re.I
+    )
+
+
+def numbers(text: str, pattern: re.Pattern[str] = NUMBER) -> list[str]:
+    """The numbers that a text claims, or those of a ``pattern``; none of a question or an instruction."""
     if text.rstrip().endswith("?") or INSTRUCTION.match(text):
         return []
-    found = NUMBER.findall(QUIET.sub(" ", text))
-    return [WORDS.get(one.lower(), one.replace(",", "")) for one in found]
+    return [digits(one) for found in pattern.finditer(QUIET.sub(" ", text)) for one in found.groups() if one]
 
 
-def digits(text: str) -> str:
-    """A text with its number words as digits, and no separators in numbers."""
-    return NUMBER.sub(lambda found: WORDS.get(found[0].lower(), found[0].replace(",", "")), text.replace("_", ""))
+def stands(number: str, text: str) -> bool:
+    return bool(re.search(rf"(?<![\w.]){re.escape(number)}(?!\d|\.\d)", digits(text)))
 
 
-def counts(text: str) -> list[str]:
-    """The numbers that count runs, as "five seeds" and "4 of 5": the same digit elsewhere in code says nothing of them."""
-    pairs = COUNT.findall(QUIET.sub(" ", text))
-    return [WORDS.get(one.lower(), one) for pair in pairs for one in pair if one]
+Sources = Mapping[str, Sequence[tuple[str, str]]]
 
 
-def stands(number: str, code: str) -> bool:
-    return bool(re.search(rf"(?<![\w.]){re.escape(number)}(?!\d|\.\d)", re.sub(r"(?<=\d)[,_](?=\d)", "", code)))
-
-
-def sources(number: int, code: str) -> dict[str, list[tuple[str, str]]]:
-    """What a number may rest on in one cell of code, by kind: the names of these things, and their text."""
+def sources(number: int, code: str) -> Sources:
+    """What numbers may rest on in one cell of code, by kind: names, and the text in which a number must stand."""
     nodes = list(ast.walk(ast.parse(code)))
     calls = [node for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "finding"]
     told = [[str(one.value) for one in call.args if isinstance(one, ast.Constant)] for call in calls]
     typed = [str(n.value) for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, int | float)]
+    lines = re.findall(rf"^.*{_RUNS}.*$", code, re.MULTILINE)
     return {
-        "finding": [(f"finding {id}", " ".join(rest)) for id, *rest in told],
-        "proof": [(f"proof in cell {number}", code)] if "assert " in code else [],
+        "finding": [(f"finding {name}", " ".join(rest)) for name, *rest in told],
+        "proof": [(f"proof in cell {number}", code)] * ("assert " in code),
         "run": [(f"run in cell {number}", code)],
+        "seeds": [(f"seeds in cell {number}", "\n".join(lines))],
         "setting": [(f"setting in cell {number}", " ".join(typed))],
-        "seeds": [(f"seeds in cell {number}", digits("\n".join(COUNTED.findall(code))))],
     }
 
 
+def support(number: str, counted: bool, near: Sequence[Sources], page: Sequence[Sources], cited: str) -> str:
+    """The first thing that bears a number which stands in no mark, formula or statement; nothing if none does."""
+    ways = [("finding", near), ("proof", near), ("seeds", page) if counted else ("run", near)]
+    for kind, cells in (*ways, ("cited", ()), *([] if counted else [("setting", page)])):
+        names = [name for own in cells for name, text in own[kind] if stands(number, text)]
+        if names or (kind == "cited" and cited):
+            return names[0] if names else f"citation {cited}"
+    return ""
+
+
 def read_page(root: Path, name: str) -> list[tuple[str, str]]:
-    """The cells of a chapter or of a page, each with its kind; a page has one."""
+    """The cells of a chapter, or a page as one cell, each with its kind."""
     path = root / "notebooks" / f"{name}.ipynb"
     if not path.exists():
         return [("markdown", (root / "book" / f"{name}.md").read_text(encoding="utf-8"))]
@@ -138,49 +153,48 @@ def sentences(page: str, cells: Sequence[tuple[str, str]], statements: Sequence[
     statements
         All of the book; those of other pages support nothing here.
     """
-    said = [(" ".join(one.says.split()), one) for one in statements if page in (one.chapter, one.page)]
+    said = [(BREAK.split(" ".join(one.says.split())), one) for one in statements if page in (one.chapter, one.page)]
     code = {place: sources(place + 1, text) for place, (kind, text) in enumerate(cells) if kind == "code"}
+    texts = [(place, BLOCKS.sub("", text)) for place, (kind, text) in enumerate(cells) if kind != "code"]
     found = []
-    for place, paragraph in ((i, p) for i, (kind, s) in enumerate(cells) if kind != "code" for p in EMPTY.split(BLOCKS.sub("", s))):
-        cited = [f"citation {key}" for key in CITED.findall(paragraph)]
-        near = {i: kinds for i, kinds in code.items() if abs(i - place) <= NEAR}
+    for place, paragraph in ((place, part) for place, text in texts for part in re.split(r"\n\s*\n", text)):
+        near = [own for other, own in code.items() if abs(other - place) <= NEAR]
         for sentence in filter(numbers, BREAK.split(paragraph)):
-            one = " ".join(sentence.split())
-            quoted = [own for says, own in said if any(part in one or one in part for part in BREAK.split(says))]
+            text = " ".join(sentence.split())
             rests = [f"record {path}" for path, _ in MARK.findall(sentence)]
-            rests += [f"statement {own.says!r}: {'; '.join(own.rules)}" for own in quoted] or cited
-            shown = "".join(re.findall(r"\$[^$]*(?:=|approx)[^$]*\$", sentence))
-            bare = [] if quoted or cited else numbers(MARK.sub(" ", sentence))
-            bare = [number for number in bare if not stands(number, shown)]
-            for number in [*bare]:
-                for kind in ("finding", "proof", "seeds") if number in counts(sentence) else KINDS:
-                    there = near if kind in KINDS[:3] else code
-                    if names := [name for kinds in there.values() for name, text in kinds[kind] if stands(number, text)]:
-                        rests.append(f"{names[0]} ({number})")
-                        bare.remove(number)
-                        break
-            found.append(Sentence(page, one, list(dict.fromkeys(rests)), bare))
+            shown = " ".join(re.findall(r"\$[^$]*(?:=|approx)[^$]*\$", sentence))
+            bare = [number for number in numbers(MARK.sub(" ", sentence)) if not stands(number, shown)]
+            rests += [f"formula {shown}"] * bool(shown)
+            if own := [one for parts, one in said if any(part in text or text in part for part in parts)]:
+                rests, bare = rests + [f"statement {one.says!r}: {'; '.join(one.rules)}" for one in own], []
+            counts = numbers(sentence, COUNT)
+            cited = ", ".join(CITED.findall(paragraph))
+            borne = [(one, support(one, one in counts, near, list(code.values()), cited)) for one in bare]
+            rests += [f"{name} ({number})" for number, name in borne if name]
+            found.append(
+                Sentence(page, text, list(dict.fromkeys(rests)), [number for number, name in borne if not name])
+            )
     return found
 
 
 def of_book(root: Path) -> list[Sentence]:
     """The sentences with numbers of all chapters and of some pages, page by page."""
     statements = read_statements(root / "book" / "statements.yml")
-    chapters = sorted(path.stem for path in (root / "notebooks").glob("[a-z]*.ipynb"))
-    return [own for name in (*chapters, *PAGES) for own in sentences(name, read_page(root, name), statements)]
+    return [one for page in (*chapters_of(root), *PAGES) for one in sentences(page, read_page(root, page), statements)]
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m rtx_book.claims.support", description=__doc__.partition("\n")[0])
+def main(words: Sequence[str] | None = None, root: Path = PACKAGE.parents[1]) -> int:
+    """Print what is asked for of the checkout ``root``."""
+    parser = argparse.ArgumentParser(
+        prog="python -m rtx_book.claims.support", description=(__doc__ or "").split("\n")[0]
+    )
     parser.add_argument("--draw", type=int, default=0, help="print so many sentences, with what each rests on")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     asked = parser.parse_args(words)
-    found = of_book(book_root())
+    found = of_book(root)
     bare = [one for one in found if one.bare]
-    drawn = random.Random(asked.seed).sample(found, min(asked.draw, len(found))) if asked.draw else bare
-    for one in drawn:
-        rests = [*one.rests, *(f"NOTHING ({number})" for number in one.bare)]
-        print(f"{one.page}: {one.text}", *(f"    {line}" for line in rests), sep="\n")
+    for one in random.Random(asked.seed).sample(found, min(asked.draw, len(found))) if asked.draw else bare:
+        print(f"{one.page}: {one.text}", *one.rests, *(f"NOTHING ({number})" for number in one.bare), sep="\n    ")
     print(f"{len(bare)} of {len(found)} sentences with numbers rest on nothing.")
     return bool(bare)
 
