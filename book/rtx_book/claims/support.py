@@ -28,14 +28,18 @@ import json
 import random
 import re
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from rtx_book.claims.statements import Statement, read_statements
 from rtx_book.paths import PACKAGE, chapters_of
 from rtx_book.records.measured import MARK
 
+KINDS = ("finding", "proof", "run", "seeds", "citation", "setting")
+"""What a number in no mark, formula or statement may rest on, the strongest first."""
+FAR = ("seeds", "setting")
+"""What may stand anywhere on the page; the other kinds that are code, within ``NEAR`` cells."""
 NEAR = 3
 """Cells to either side in which code is a sentence's own."""
 PAGES = ("intro", "findings", "speed")
@@ -49,33 +53,28 @@ NUMBER = re.compile(rf"({_FIGURES}|(?:{_ONE})(?= (?:of|{_RUNS})))", re.IGNORECAS
 COUNT = re.compile(rf"({_ONE}) (?:{_RUNS}|of ({_ONE}))", re.IGNORECASE)
 CITED = re.compile(r"\{cite(?::\w+)?\}`([^`]*)`")
 BREAK = re.compile(r"(?<=[.!?:])\s+(?=[A-Z*\[<(])|\n(?=\||- )")
-INSTRUCTION = re.compile(  # its number is the author's choice, unless it goes on to say what comes of it
-    r"\W*(?:In \*[^*]+\*, |Then |Now )?(?:add|choose|do so|let|move|press|put|set|take|tick|write)\b"
-    r"(?!.*(?:\b(?:our|we|where)\b|: then))",
-    re.DOTALL | re.IGNORECASE,
-)
+# An instruction's number is the author's choice, unless it goes on to say what comes of it.
+VERBS = "add|choose|do so|let|move|press|put|set|take|tick|write"
+INSTRUCTION = re.compile(rf"(?is)\W*(?:In \*[^*]+\*, |Then |Now )?(?:{VERBS})\b(?!.*(?:\b(?:our|we|where)\b|: then))")
 BLOCKS = re.compile(
-    r"""
+    r"""(?msx)
     \$\$.*?\$\$ | ^```\w*\n.*?^```$              # equations and code
     | <svg.*?</svg> | <summary>.*?</summary>     # drawings; the options of a guess, most of which are wrong
     | ^(?:```\{|\#|:options:|\|[-:\s|]*\|$).*?$  # heads of directives, sections and tables
-    """,
-    re.DOTALL | re.MULTILINE | re.VERBOSE,
+    """
 )
 QUIET = re.compile(
-    r"""
+    r"""(?imx)
     \$[^$]*\$                                    # a formula defines or computes: the reader can do it again
     | `[^`]*` | <[^>]*> | \]\([^)]*\)            # code, roles, tags and addresses
     | \b\d+(?:st|nd|rd|th)\b | \b(?:19|20)\d\ds?\b | ^\s*\d+\.\   # ordinals, years, and the numbers of a list
     | \b(?:appendix|chapter|eq\.|equation|exercise|figure|guess|lemma|section|step|table|theorem)s?\ \(?\d[\d.]*
     | \b[a-z]+-?\d+\b | BY\ 4\.0 | \d+\ [x×]\ \d+   # names, as GPT-2 or a licence's, and sizes of pictures
-    """,
-    re.MULTILINE | re.VERBOSE | re.IGNORECASE,
+    """
 )
 
 
-@dataclass(frozen=True)
-class Sentence:
+class Sentence(NamedTuple):
     """A sentence with numbers, what they rest on (a kind and what it is), and the numbers that rest on nothing."""
 
     page: str
@@ -86,10 +85,9 @@ class Sentence:
 
 def digits(text: str) -> str:
     """A text with its number words as digits and without separators in its numbers."""
-    text = re.sub(r"(?<=\d)[,_](?=\d{3})", "", text)
-    return re.sub(
-        _ONE, lambda one: str(WORDS.index(one[0].lower()) + 2) if one[0].isalpha() else one[0], text, flags=re.I
-    )
+    for place, word in enumerate(WORDS, start=2):
+        text = re.sub(rf"\b{word}\b", str(place), text, flags=re.IGNORECASE)
+    return re.sub(r"(?<=\d)[,_](?=\d{3})", "", text)
 
 
 def numbers(text: str, pattern: re.Pattern[str] = NUMBER) -> list[str]:
@@ -100,36 +98,20 @@ def numbers(text: str, pattern: re.Pattern[str] = NUMBER) -> list[str]:
 
 
 def stands(number: str, text: str) -> bool:
-    return bool(re.search(rf"(?<![\w.]){re.escape(number)}(?!\d|\.\d)", digits(text)))
+    return bool(re.search(rf"(?<![\w.]){re.escape(number)}(?!\d|\.\d)", text))
 
 
-Sources = Mapping[str, Sequence[tuple[str, str]]]
-
-
-def sources(number: int, code: str) -> Sources:
-    """What numbers may rest on in one cell of code, by kind: names, and the text in which a number must stand."""
+def sources(number: int, code: str) -> list[tuple[str, str, str]]:
+    """What numbers may rest on in one cell of code: kinds, names, and the texts in which a number must stand."""
     nodes = list(ast.walk(ast.parse(code)))
     calls = [node for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "finding"]
     told = [[str(one.value) for one in call.args if isinstance(one, ast.Constant)] for call in calls]
     typed = [str(n.value) for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, int | float)]
-    lines = re.findall(rf"^.*{_RUNS}.*$", code, re.MULTILINE)
-    return {
-        "finding": [(f"finding {name}", " ".join(rest)) for name, *rest in told],
-        "proof": [(f"proof in cell {number}", code)] * ("assert " in code),
-        "run": [(f"run in cell {number}", code)],
-        "seeds": [(f"seeds in cell {number}", "\n".join(lines))],
-        "setting": [(f"setting in cell {number}", " ".join(typed))],
-    }
-
-
-def support(number: str, counted: bool, near: Sequence[Sources], page: Sequence[Sources], cited: str) -> str:
-    """The first thing that bears a number which stands in no mark, formula or statement; nothing if none does."""
-    ways = [("finding", near), ("proof", near), ("seeds", page) if counted else ("run", near)]
-    for kind, cells in (*ways, ("cited", ()), *([] if counted else [("setting", page)])):
-        names = [name for own in cells for name, text in own[kind] if stands(number, text)]
-        if names or (kind == "cited" and cited):
-            return names[0] if names else f"citation {cited}"
-    return ""
+    texts = {"run": code, "seeds": "\n".join(re.findall(rf"^.*{_RUNS}.*$", code, re.M)), "setting": " ".join(typed)}
+    if "assert " in code:
+        texts["proof"] = code
+    cell = [(kind, f"{kind} in cell {number}", digits(text)) for kind, text in texts.items()]
+    return [*(("finding", f"finding {name}", digits(" ".join(rest))) for name, *rest in told), *cell]
 
 
 def read_page(root: Path, name: str) -> list[tuple[str, str]]:
@@ -158,22 +140,22 @@ def sentences(page: str, cells: Sequence[tuple[str, str]], statements: Sequence[
     texts = [(place, BLOCKS.sub("", text)) for place, (kind, text) in enumerate(cells) if kind != "code"]
     found = []
     for place, paragraph in ((place, part) for place, text in texts for part in re.split(r"\n\s*\n", text)):
-        near = [own for other, own in code.items() if abs(other - place) <= NEAR]
+        near = [thing for other, own in code.items() for thing in own if abs(other - place) <= NEAR or thing[0] in FAR]
+        cited = [("citation", f"citation {key}", "") for key in CITED.findall(paragraph)]
+        things = sorted(near + cited, key=lambda thing: KINDS.index(thing[0]))
         for sentence in filter(numbers, BREAK.split(paragraph)):
-            text = " ".join(sentence.split())
-            rests = [f"record {path}" for path, _ in MARK.findall(sentence)]
+            text, counts, bare = " ".join(sentence.split()), numbers(sentence, COUNT), []
             shown = " ".join(re.findall(r"\$[^$]*(?:=|approx)[^$]*\$", sentence))
-            bare = [number for number in numbers(MARK.sub(" ", sentence)) if not stands(number, shown)]
-            rests += [f"formula {shown}"] * bool(shown)
-            if own := [one for parts, one in said if any(part in text or text in part for part in parts)]:
-                rests, bare = rests + [f"statement {one.says!r}: {'; '.join(one.rules)}" for one in own], []
-            counts = numbers(sentence, COUNT)
-            cited = ", ".join(CITED.findall(paragraph))
-            borne = [(one, support(one, one in counts, near, list(code.values()), cited)) for one in bare]
-            rests += [f"{name} ({number})" for number, name in borne if name]
-            found.append(
-                Sentence(page, text, list(dict.fromkeys(rests)), [number for number, name in borne if not name])
-            )
+            rests = [f"record {path}" for path, _ in MARK.findall(sentence)] + [f"formula {shown}"] * bool(shown)
+            own = [one for parts, one in said if any(part in text or text in part for part in parts)]
+            rests += [f"statement {one.says!r}: {'; '.join(one.rules)}" for one in own]
+            for number in [] if own else numbers(MARK.sub(" ", sentence)):
+                void = ("run", "setting") if number in counts else ("seeds",)
+                names = (n for k, n, t in things if k not in void and (k == "citation" or stands(number, t)))
+                if not stands(number, digits(shown)):
+                    name = next(names, "")
+                    rests, bare = rests + [f"{name} ({number})"] * bool(name), bare + [number] * (not name)
+            found.append(Sentence(page, text, list(dict.fromkeys(rests)), bare))
     return found
 
 
