@@ -152,10 +152,8 @@ def sentences(page: str, cells: Sequence[tuple[str, str]], statements: Sequence[
             own = [one for parts, one in said if any(part in text or text in part for part in parts)]
             rests += [f"statement {one.says!r}: {'; '.join(one.rules)}" for one in own]
             for number in [] if own else numbers(MARK.sub(" ", sentence)):
-                void = [
-                    *(["run", "setting"] if number in counts else ["seeds"]),
-                    *(["citation"] if OURS.search(text) else []),
-                ]
+                void = {"run", "setting"} if number in counts else {"seeds"}
+                void |= {"citation"} if OURS.search(text) else set()
                 names = (n for k, n, t in things if k not in void and (k == "citation" or stands(number, t)))
                 name = f"formula {shown}" if stands(number, digits(shown)) else next(names, "")
                 rests, bare = rests + [f"{name} ({number})"] * bool(name), bare + [number] * (not name)
