@@ -12,7 +12,7 @@ support        of a number
 ``finding``    it stands in the sentence or the bound of a finding within three cells
 ``proof``      it stands in a cell with an ``assert`` within three cells
 ``run``        it stands in the code within three cells
-``citation``   its paragraph cites a source
+``citation``   its paragraph cites a source, and its sentence says nothing of ours
 ``setting``    it is a number in the code of another cell of its page
 =============  =====================================================================================================
 
@@ -52,6 +52,7 @@ _RUNS = r"(?:seeds?|runs?|times|tries)\b"
 NUMBER = re.compile(rf"({_FIGURES}|(?:{_ONE})(?= (?:of|{_RUNS})))", re.IGNORECASE)
 COUNT = re.compile(rf"({_ONE}) (?:{_RUNS}|of ({_ONE}))", re.IGNORECASE)
 CITED = re.compile(r"\{cite(?::\w+)?\}`([^`]*)`")
+OURS = re.compile(r"\b(?:we|ours?|here)\b", re.IGNORECASE)
 BREAK = re.compile(r"(?<=[.!?:])\s+(?=[A-Z*\[<(])|\n(?=\||- )")
 # An instruction's number is the author's choice, unless it goes on to say what comes of it.
 VERBS = "add|choose|do so|let|move|press|put|set|take|tick|write"
@@ -141,20 +142,21 @@ def sentences(page: str, cells: Sequence[tuple[str, str]], statements: Sequence[
     found = []
     for place, paragraph in ((place, part) for place, text in texts for part in re.split(r"\n\s*\n", text)):
         near = [thing for other, own in code.items() for thing in own if abs(other - place) <= NEAR or thing[0] in FAR]
-        cited = [("citation", f"citation {key}", "") for key in CITED.findall(paragraph)]
-        things = sorted(near + cited, key=lambda thing: KINDS.index(thing[0]))
+        near += [("citation", f"citation {key}", "") for key in CITED.findall(paragraph)]
+        things = sorted(near, key=lambda thing: KINDS.index(thing[0]))
         for sentence in filter(numbers, BREAK.split(paragraph)):
-            text, counts, bare = " ".join(sentence.split()), numbers(sentence, COUNT), []
+            text, counts = " ".join(sentence.split()), numbers(sentence, COUNT)
+            bare: list[str] = []
             shown = " ".join(re.findall(r"\$[^$]*(?:=|approx)[^$]*\$", sentence))
-            rests = [f"record {path}" for path, _ in MARK.findall(sentence)] + [f"formula {shown}"] * bool(shown)
+            rests = [f"record {path}" for path, _ in MARK.findall(sentence)]
             own = [one for parts, one in said if any(part in text or text in part for part in parts)]
             rests += [f"statement {one.says!r}: {'; '.join(one.rules)}" for one in own]
             for number in [] if own else numbers(MARK.sub(" ", sentence)):
-                void = ("run", "setting") if number in counts else ("seeds",)
+                void = {"run", "setting"} if number in counts else {"seeds"}
+                void |= {"citation"} if OURS.search(text) else set()
                 names = (n for k, n, t in things if k not in void and (k == "citation" or stands(number, t)))
-                if not stands(number, digits(shown)):
-                    name = next(names, "")
-                    rests, bare = rests + [f"{name} ({number})"] * bool(name), bare + [number] * (not name)
+                name = f"formula {shown}" if stands(number, digits(shown)) else next(names, "")
+                rests, bare = rests + [f"{name} ({number})"] * bool(name), bare + [number] * (not name)
             found.append(Sentence(page, text, list(dict.fromkeys(rests)), bare))
     return found
 
