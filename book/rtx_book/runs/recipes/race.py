@@ -346,6 +346,6 @@ LENGTHENED = [race(t, m, lr, own[n]) for t, own in LENGTHS.items() for n in (0, 
 ENLARGED = [large(task, lane, lr) for task in LARGE_TASKS for lane in LARGE for lr in _GRID]
 _RATED = [race(task, lane, lr) for task in AGAIN_TASKS for lane in LANES for lr in _GRID]
 REPEATED = [again(rated, own) for rated in _RATED for own in AGAIN_SETS]
-# Five fresh seeds on one processor: the book keeps their records until all lanes have run again.
-_FRESH = [replace(own, name=own.name.replace("race", "again", 1)) for own in _RATED]
-RECIPES = TRIALS + CANDIDATES + LENGTHENED + ENLARGED + REPEATED + _FRESH
+# Five fresh seeds on one processor: their records stay until all lanes have run again, and no more are made.
+FRESH = [replace(own, name=own.name.replace("race", "again", 1)) for own in _RATED]
+RECIPES = TRIALS + CANDIDATES + LENGTHENED + ENLARGED + REPEATED + FRESH
