@@ -45,6 +45,7 @@ PACKED = ".jsonl.xz"
 """How the name of a packed file ends. Against gzip this saves a quarter, and no header names a time or a file."""
 
 CURVES, POINTS = ("step", "loss", "gradient_norm"), 50
+TRIALS = ("rate-", "trial-")  # the starts of the names of trials of learning rates, of whose way little is kept
 """The curves that are packed, with so many points at most; that of the learning rate follows from the recipe."""
 
 
@@ -238,7 +239,8 @@ def thin(values: Iterable[float], points: int = 200) -> list[float]:
 
 
 def _thinned(record: Record) -> Record:
-    curves = {name: thin(record["curves"][name], POINTS) for name in CURVES}
+    points = 1 if record["recipe"].startswith(TRIALS) else POINTS
+    curves = {name: thin(record["curves"][name], points) for name in CURVES}
     rows = [
         {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in row.items()}
         for row in record["evaluations"]

@@ -66,11 +66,14 @@ SWEEPS: dict[str, Sweep] = {
     "returns-rates": Sweep(
         "the rates of recurrence returns", returns.TRIALS, returns.TUNING_SEEDS, follow=tuning.next_returned
     ),
-    "returns-again": Sweep("recurrence returns: fresh seeds, elsewhere", returns.REPEATED, AGAIN_SEEDS),
+    "returns-again": Sweep(
+        "recurrence returns: fresh seeds, elsewhere", returns.REPEATED, AGAIN_SEEDS, follow=tuning.next_returned_again
+    ),
     "race-rates": Sweep("the rates that the lanes of the race tried", race.TRIALS, (0,), follow=tuning.next_trials),
     "race": Sweep("the race: trials, finals and what won", race.CANDIDATES, race.SEEDS, follow=tuning.next_runs),
     "race-lengths": Sweep("the race: shorter and longer sequences", race.LENGTHENED, follow=tuning.next_lengths),
     "race-sizes": Sweep("the race: four times the parameters", race.ENLARGED, race.SEEDS, follow=tuning.next_large),
+    "race-again": Sweep("the race: five fresh seeds", race.FRESH, AGAIN_SEEDS[:5], follow=lambda folder: []),
     "again": Sweep("the race: fresh seeds, elsewhere", race.REPEATED, AGAIN_SEEDS, follow=tuning.next_again),
 }
 """What the book measured, by name."""

@@ -205,6 +205,11 @@ def next_returned(folder: Path | None = None) -> Runs:
     return sorted((run for recipe in returns.TUNED for run in returned(recipe, folder)[1]), key=lambda run: run[1])
 
 
+def next_returned_again(folder: Path | None = None) -> Runs:
+    """Its runs with fresh seeds, on two sets of instructions."""
+    return sorted(_missing(returns.REPEATED, AGAIN_SEEDS, folder), key=lambda run: run[1])
+
+
 def next_again(folder: Path | None = None) -> Runs:
     """Runs of the lanes of ``AGAIN_TASKS`` with fresh seeds, on two sets of instructions."""
     return _in_order(repeated, itertools.product(plan.AGAIN_TASKS, plan.LANES), folder)

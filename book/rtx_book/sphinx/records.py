@@ -12,11 +12,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rtx_book.records.records import check, chosen, load, sources
+from rtx_book.records.records import TRIALS, check, chosen, load, sources
 from rtx_book.words import padded
 
 FOLDER = "book/results"
-TRIALS = ("rate-", "trial-")  # the starts of the names of trials of learning rates
 RATED = re.compile(r"(again-\w+-)?(race|large)-.*-(0\.\d+|1|\de-\d+)")  # what has raced with a rate that it names
 RACE = {
     "adding": "the adding problem",

@@ -344,5 +344,8 @@ TRIALS = [trial(*cell, lr) for cell in CELLS for lr in _GRID]
 CANDIDATES = [race(*cell, lr) for cell in CELLS for lr in _GRID]
 LENGTHENED = [race(t, m, lr, own[n]) for t, own in LENGTHS.items() for n in (0, 2) for m in LANES for lr in _GRID]
 ENLARGED = [large(task, lane, lr) for task in LARGE_TASKS for lane in LARGE for lr in _GRID]
-REPEATED = [again(race(t, m, lr), own) for t in AGAIN_TASKS for m in LANES for lr in _GRID for own in AGAIN_SETS]
-RECIPES = TRIALS + CANDIDATES + LENGTHENED + ENLARGED + REPEATED
+_RATED = [race(task, lane, lr) for task in AGAIN_TASKS for lane in LANES for lr in _GRID]
+REPEATED = [again(rated, own) for rated in _RATED for own in AGAIN_SETS]
+# Five fresh seeds on one processor: their records stay until all lanes have run again, and no more are made.
+FRESH = [replace(own, name=own.name.replace("race", "again", 1)) for own in _RATED]
+RECIPES = TRIALS + CANDIDATES + LENGTHENED + ENLARGED + REPEATED + FRESH

@@ -1,0 +1,187 @@
+"""What each sentence with numbers rests on: ``python -m rtx_book.claims.support`` lists those that rest on nothing.
+
+Its exit status is 1 if there is one. With ``--draw 20 --seed 1`` it prints twenty sentences, drawn by the seed, each
+with its support, for a person to check: a number that stands in a run's code need not mean the same there.
+
+=============  =====================================================================================================
+support        of a number
+=============  =====================================================================================================
+``record``     it stands in a ``data-record`` mark
+``formula``    its sentence computes it
+``statement``  an entry of ``book/statements.yml`` says its sentence, or a part of it
+``finding``    it stands in the sentence or the bound of a finding within three cells
+``proof``      it stands in a cell with an ``assert`` within three cells
+``run``        it stands in the code within three cells
+``citation``   its paragraph cites a source, and its sentence says nothing of ours
+``setting``    it is a number in the code of another cell of its page
+=============  =====================================================================================================
+
+A number that counts runs, as in "five seeds" or "4 of 5", stands in no run by chance: it takes a finding, a proof, a
+citation, or a line of the page's code that speaks of seeds or runs (``seeds``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import random
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from rtx_book.claims.statements import Statement, read_statements
+from rtx_book.paths import PACKAGE, chapters_of
+from rtx_book.records.measured import MARK
+
+KINDS = ("finding", "proof", "run", "seeds", "citation", "setting")
+"""What a number in no mark, formula or statement may rest on, the strongest first."""
+FAR = ("seeds", "setting")
+"""What may stand anywhere on the page; the other kinds that are code, within ``NEAR`` cells."""
+NEAR = 3
+"""Cells to either side in which code is a sentence's own."""
+PAGES = ("intro", "findings", "speed")
+"""Pages of ``book`` that are read besides the chapters."""
+
+WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_FIGURES = r"\d+(?:,\d{3})*(?:\.\d+)?"
+_ONE = rf"{_FIGURES}|\b(?:{'|'.join(WORDS)})\b"
+_RUNS = r"(?:seeds?|runs?|times|tries)\b"
+NUMBER = re.compile(rf"({_FIGURES}|(?:{_ONE})(?= (?:of|{_RUNS})))", re.IGNORECASE)
+COUNT = re.compile(rf"({_ONE}) (?:{_RUNS}|of ({_ONE}))", re.IGNORECASE)
+CITED = re.compile(r"\{cite(?::\w+)?\}`([^`]*)`")
+OURS = re.compile(r"\b(?:we|ours?|here)\b", re.IGNORECASE)
+BREAK = re.compile(r"(?<=[.!?:])\s+(?=[A-Z*\[<(])|\n(?=\||- )")
+# An instruction's number is the author's choice, unless it goes on to say what comes of it.
+VERBS = "add|choose|do so|let|move|press|put|set|take|tick|write"
+INSTRUCTION = re.compile(rf"(?is)\W*(?:In \*[^*]+\*, |Then |Now )?(?:{VERBS})\b(?!.*(?:\b(?:our|we|where)\b|: then))")
+BLOCKS = re.compile(
+    r"""(?msx)
+    \$\$.*?\$\$ | ^```\w*\n.*?^```$              # equations and code
+    | <svg.*?</svg> | <summary>.*?</summary>     # drawings; the options of a guess, most of which are wrong
+    | ^(?:```\{|\#|:options:|\|[-:\s|]*\|$).*?$  # heads of directives, sections and tables
+    """
+)
+QUIET = re.compile(
+    r"""(?imx)
+    \$[^$]*\$                                    # a formula defines or computes: the reader can do it again
+    | `[^`]*` | <[^>]*> | \]\([^)]*\)            # code, roles, tags and addresses
+    | \b\d+(?:st|nd|rd|th)\b | \b(?:19|20)\d\ds?\b | ^\s*\d+\.\   # ordinals, years, and the numbers of a list
+    | \b(?:appendix|chapter|eq\.|equation|exercise|figure|guess|lemma|section|step|table|theorem)s?\ \(?\d[\d.]*
+    | \b[a-z]+-?\d+\b | BY\ 4\.0 | \d+\ [x×]\ \d+   # names, as GPT-2 or a licence's, and sizes of pictures
+    """
+)
+
+
+class Sentence(NamedTuple):
+    """A sentence with numbers, what they rest on (a kind and what it is), and the numbers that rest on nothing."""
+
+    page: str
+    text: str
+    rests: Sequence[str]
+    bare: Sequence[str]
+
+
+def digits(text: str) -> str:
+    """A text with its number words as digits and without separators in its numbers."""
+    for place, word in enumerate(WORDS, start=2):
+        text = re.sub(rf"\b{word}\b", str(place), text, flags=re.IGNORECASE)
+    return re.sub(r"(?<=\d)[,_](?=\d{3})", "", text)
+
+
+def numbers(text: str, pattern: re.Pattern[str] = NUMBER) -> list[str]:
+    """The numbers that a text claims, or those of a ``pattern``; none of a question or an instruction."""
+    if text.rstrip().endswith("?") or INSTRUCTION.match(text):
+        return []
+    return [digits(one) for found in pattern.finditer(QUIET.sub(" ", text)) for one in found.groups() if one]
+
+
+def stands(number: str, text: str) -> bool:
+    return bool(re.search(rf"(?<![\w.]){re.escape(number)}(?!\d|\.\d)", text))
+
+
+def sources(number: int, code: str) -> list[tuple[str, str, str]]:
+    """What numbers may rest on in one cell of code: kinds, names, and the texts in which a number must stand."""
+    nodes = list(ast.walk(ast.parse(code)))
+    calls = [node for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "finding"]
+    told = [[str(one.value) for one in call.args if isinstance(one, ast.Constant)] for call in calls]
+    typed = [str(n.value) for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, int | float)]
+    texts = {"run": code, "seeds": "\n".join(re.findall(rf"^.*{_RUNS}.*$", code, re.M)), "setting": " ".join(typed)}
+    if "assert " in code:
+        texts["proof"] = code
+    cell = [(kind, f"{kind} in cell {number}", digits(text)) for kind, text in texts.items()]
+    return [*(("finding", f"finding {name}", digits(" ".join(rest))) for name, *rest in told), *cell]
+
+
+def read_page(root: Path, name: str) -> list[tuple[str, str]]:
+    """The cells of a chapter, or a page as one cell, each with its kind."""
+    path = root / "notebooks" / f"{name}.ipynb"
+    if not path.exists():
+        return [("markdown", (root / "book" / f"{name}.md").read_text(encoding="utf-8"))]
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [(cell["cell_type"], "".join(cell["source"])) for cell in cells]
+
+
+def sentences(page: str, cells: Sequence[tuple[str, str]], statements: Sequence[Statement]) -> list[Sentence]:
+    """The sentences with numbers of one page in order, with their support.
+
+    Parameters
+    ----------
+    page
+        Its name.
+    cells
+        As :func:`read_page` gives them.
+    statements
+        All of the book; those of other pages support nothing here.
+    """
+    said = [(BREAK.split(" ".join(one.says.split())), one) for one in statements if page in (one.chapter, one.page)]
+    code = {place: sources(place + 1, text) for place, (kind, text) in enumerate(cells) if kind == "code"}
+    texts = [(place, BLOCKS.sub("", text)) for place, (kind, text) in enumerate(cells) if kind != "code"]
+    found = []
+    for place, paragraph in ((place, part) for place, text in texts for part in re.split(r"\n\s*\n", text)):
+        near = [thing for other, own in code.items() for thing in own if abs(other - place) <= NEAR or thing[0] in FAR]
+        near += [("citation", f"citation {key}", "") for key in CITED.findall(paragraph)]
+        things = sorted(near, key=lambda thing: KINDS.index(thing[0]))
+        for sentence in filter(numbers, BREAK.split(paragraph)):
+            text, counts = " ".join(sentence.split()), numbers(sentence, COUNT)
+            bare: list[str] = []
+            shown = " ".join(re.findall(r"\$[^$]*(?:=|approx)[^$]*\$", sentence))
+            rests = [f"record {path}" for path, _ in MARK.findall(sentence)]
+            own = [one for parts, one in said if any(part in text or text in part for part in parts)]
+            rests += [f"statement {one.says!r}: {'; '.join(one.rules)}" for one in own]
+            for number in [] if own else numbers(MARK.sub(" ", sentence)):
+                void = {"run", "setting"} if number in counts else {"seeds"}
+                void |= {"citation"} if OURS.search(text) else set()
+                names = (n for k, n, t in things if k not in void and (k == "citation" or stands(number, t)))
+                name = f"formula {shown}" if stands(number, digits(shown)) else next(names, "")
+                rests, bare = rests + [f"{name} ({number})"] * bool(name), bare + [number] * (not name)
+            found.append(Sentence(page, text, list(dict.fromkeys(rests)), bare))
+    return found
+
+
+def of_book(root: Path) -> list[Sentence]:
+    """The sentences with numbers of all chapters and of some pages, page by page."""
+    statements = read_statements(root / "book" / "statements.yml")
+    return [one for page in (*chapters_of(root), *PAGES) for one in sentences(page, read_page(root, page), statements)]
+
+
+def main(words: Sequence[str] | None = None, root: Path = PACKAGE.parents[1]) -> int:
+    """Print what is asked for of the checkout ``root``."""
+    parser = argparse.ArgumentParser(
+        prog="python -m rtx_book.claims.support", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--draw", type=int, default=0, help="print so many sentences, with what each rests on")
+    parser.add_argument("--seed", type=int, default=0, help="of the draw")
+    asked = parser.parse_args(words)
+    found = of_book(root)
+    bare = [one for one in found if one.bare]
+    for one in random.Random(asked.seed).sample(found, min(asked.draw, len(found))) if asked.draw else bare:
+        print(f"{one.page}: {one.text}", *one.rests, *(f"NOTHING ({number})" for number in one.bare), sep="\n    ")
+    print(f"{len(bare)} of {len(found)} sentences with numbers rest on nothing.")
+    return bool(bare)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
