@@ -154,12 +154,10 @@ def _start(case: Case) -> Found:
         return False, number, "no number: a logarithm of 0, a division by 0, or weights that overflow"
     if naive < 0:
         return False, number, "a guess cannot lose less than nothing: the sign of the loss is wrong"
-    if case.classes:
-        moved = case.loss(case.start + 1, case.y).item() - value  # 0 for logits, -1 for log-probabilities
-        if abs(moved + 1) < 0.01 and case.start.logsumexp(-1).abs().max() > 0.01:
-            return False, number, "the loss takes logits for log-probabilities: cross_entropy is for logits"
-        if abs(moved) < 0.01 and (case.start >= 0).all() and (case.start.sum(-1) - 1).abs().max() < 0.01:
-            return False, number, "the model gives probabilities, and the loss applies softmax once more"
+    if abs(case.moved + 1) < 0.01 and case.start.logsumexp(-1).abs().max() > 0.01:
+        return False, number, "the loss takes logits for log-probabilities: cross_entropy is for logits"
+    if abs(case.moved) < 0.01 and (case.start >= 0).all() and (case.start.sum(-1) - 1).abs().max() < 0.01:
+        return False, number, "the model gives probabilities, and the loss applies softmax once more"
     if value > _ABOVE * naive > 0:
         return False, number, "sure and wrong before it has seen anything: the weights start too large"
     return True, number, "it starts as ignorant as it should"
