@@ -249,9 +249,8 @@ def _padding(case: Case) -> Found:
         return False, number, "padded steps count in the loss: mask them, or give them the label -100"
     if case.known is None and case.causal and not (counted | padded)[:, -1].any():
         return False, number, f"the answer is read before the end, step {T}, where the whole sequence is known"
-    if case.known is not None and case.known[0].any() and (effect := case.effect[0])[case.last] <= effect.max() / 2:
-        where = f"at step {int(effect.argmax()) + 1}" if effect.any() else "nowhere"
-        number = f"the label of step {case.last + 1} counts {where}"
+    if case.known is not None and (effect := case.effect[0])[case.last] < effect.max() / 2:
+        number = f"the label of step {case.last + 1} counts at step {int(effect.argmax()) + 1}"
         return False, number, "label and output of different steps meet: shifted twice, or reshaped in a wrong order"
     return True, number, "the right steps count"
 
