@@ -10,7 +10,7 @@ Nine lines, each with a number, what it most likely means and the chapter that e
 ``gradients``            Does a gradient reach every weight?
 ``reach``                How many steps back does a gradient go?
 ``padding``              Are the right steps counted: no padded one, and each label at its own step?
-``modes``                Is evaluation mode free of chance, and do both modes agree on what was learned?
+``modes``                Is evaluation free of chance, and does what differs in training come in training mode?
 ``rates``                At which of five learning rates does the loss fall, and at yours?
 ======================== ============================================================================================
 
@@ -78,7 +78,7 @@ class Report:
         return [line.name for line in self.lines if line.passes is False]
 
     def __repr__(self) -> str:
-        form = "{:10}{:8}{}\n{:18}{} [{}]\n"
+        form = "{:11}{:8}{}\n{:19}{} [{}]\n"
         rows = (form.format(*words[:3], "", *words[3:]) for words in map(Line.words, self.lines))
         return f"{''.join(rows)}{len(self.failed)} of {len(self.lines)} fail, {self.seconds:.1f} s"
 
@@ -104,12 +104,12 @@ def checkup(
 
     ::
 
-        start     passes  2.78, a guess loses 2.77
-                          it starts as ignorant as it should [recurrence]
-        by heart  passes  0.096 of the best constant's loss after 23 steps at 0.03
-                          it can learn: what is left is data, rate and patience [gates]
-        causal    FAILS   a later input changes earlier outputs by 0.57
-                          it sees what it is to predict: a mask that is missing or not -inf, ... [transformer]
+        start      passes  2.78, a guess loses 2.77
+                           it starts as ignorant as it should [recurrence]
+        by heart   passes  0.096 of the best constant's loss after 23 steps at 0.03
+                           it can learn: what is left is data, rate and patience [gates]
+        causal     FAILS   a later input changes earlier outputs by 0.57
+                           it sees what it is to predict: a mask that is missing or not -inf, ... [transformer]
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def _by_heart(case: Case) -> Found:
         return True, number, "it can learn: what is left is data, rate and patience"
     if run.late:
         return None, number, "the time was up before it was clear: give it more seconds"
-    why = "one of the other lines says why; if none does, its outputs are bounded, or it is too small"
+    why = "see the other lines; if none fails, outputs are bounded, targets not scaled, or the model is too small"
     return False, number, f"no step can be made: {run.error}" if run.error else why
 
 
