@@ -35,7 +35,7 @@ from rtx_lib.shapes import expect_each
 from rtx_lib.training.by_heart import RATES, Case, apart, draw_examples
 from rtx_lib.training.checkpoints import move
 
-_ABOVE = 20.0  # times the loss of a guess: more at the start means weights that are too large
+_ABOVE = 50.0  # times the loss of a guess: more at the start means weights that are too large
 _LEARNED = 0.6  # of the loss of the best constant: less means that it learns them
 _FALLEN = 0.2  # of the loss at the start: a rate at which the loss falls by less does not train
 _ROUNDING = 1e-4  # of the largest output: a smaller change is none
