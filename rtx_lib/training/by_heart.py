@@ -79,10 +79,12 @@ class Case:
         """Whether x is one sequence of several steps a row."""
         return isinstance(self.x, Tensor) and self.x.shape[1] > 1
 
-    @property
-    def classes(self) -> bool:
-        """Whether labels are classes, and predictions a number for each."""
-        return not self.y.is_floating_point() and self.start.shape[-1] > 1
+    @cached_property
+    def moved(self) -> float:
+        """What the loss of classes gains when all outputs grow by 1: 0 for logits, -1 for log-probabilities."""
+        if self.y.is_floating_point() or self.start.shape[-1] < 2:
+            return math.nan
+        return (self.loss(self.start + 1, self.y) - self.loss(self.start, self.y)).item()
 
     @property
     def known(self) -> Tensor | None:
@@ -106,8 +108,9 @@ class Case:
         return steps[-1] if steps else 0
 
     def constant(self, numbers: Tensor) -> Tensor:
-        """The loss of one answer (O,) for all steps; classes get log-probabilities, which serve as logits too."""
-        return self.loss((numbers.log_softmax(0) if self.classes else numbers) + torch.zeros_like(self.start), self.y)
+        """The loss of one answer (O,) for all steps."""
+        numbers = numbers.log_softmax(0) if abs(self.moved + 1) < 0.01 else numbers
+        return self.loss(numbers + torch.zeros_like(self.start), self.y)
 
     @cached_property
     def guess(self) -> float:
@@ -172,8 +175,15 @@ class Run:
         self.error, self.late = "", False
 
     @property
+    def known(self) -> bool:
+        """Whether it has learned the examples."""
+        return bool(self.losses) and min(self.losses) < KNOWN * abs(self.case.guess)
+
+    @property
     def fall(self) -> float:
-        """By which share of the loss at the start it has come down, over the last steps."""
+        """By which share of the loss at the start it has come down, over the last steps; 1 where it has learned."""
+        if self.known:
+            return 1.0
         last = self.losses[-5:]
         fall = 1 - sum(last) / len(last) / self.losses[0] if last and self.losses[0] > 0 else 0.0
         return fall if math.isfinite(fall) else -math.inf
@@ -183,8 +193,7 @@ class Run:
         torch.manual_seed(self.case.seed + len(self.losses))
         for _ in range(steps):
             self.late = time.perf_counter() > until
-            known = self.losses and min(self.losses) < KNOWN * abs(self.case.guess)
-            if self.late or known or self.error or self.fall > enough:
+            if self.late or self.known or self.error or self.fall > enough:
                 return
             try:
                 loss = self.case.loss(output_of(self.model.train()(self.case.x), self.case.start), self.case.y)

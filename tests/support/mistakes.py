@@ -224,7 +224,7 @@ MISTAKES = {
     "rate ten times too high": ("rates", ALL, "", None, {"lr": 10}),
     "rate ten times too low": ("rates", ALL, "", None, {"lr": 0.1}),
 }
-# The lowest and the highest rate at which each learns eight examples in 100 steps: its loss falls by a third and more.
+# The lowest and the highest rate at which each learns eight examples in 100 steps: its loss falls by a fifth and more.
 LEARNS = {"lstm": (1e-3, 3e-1), "gpt": (1e-3, 1e-1), "gru": (1e-3, 3e-1)}
 
 

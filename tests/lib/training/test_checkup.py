@@ -18,12 +18,8 @@ LINES = ["start", "by heart", "causal", "rows", "gradients", "reach", "padding",
 ALWAYS = {
     "GRU, parity",
     "RNN, lag",
-    "IndRNN with norm, text",
-    "LSTM, tags",
-    "GPT-2, lag",
     "plain GPT, lag",
     "Transformer, digits",
-    "the GPT of the mistakes, padded",
     "torch's GRU, batch first, digits",
     "a matrix indexed by ids, copy",
     "a causal convolution, text",
@@ -41,7 +37,7 @@ def task_of(name):
 def test_a_planted_mistake_is_seen(name, kind):
     line = MISTAKES[name][0]
     model, task, options = plant(name, kind, task_of(kind))
-    steps = 300 if line == "rates" else 30  # no other line that is meant hangs on training
+    steps = 300 if line == "rates" else 9  # no other line that is meant hangs on training
     assert line in checkup(model, task, steps=steps, seconds=600, **options).failed
 
 
