@@ -215,10 +215,10 @@ class MambaBlock(nn.Module):
         past = torch.cat([past, u], 1)
         u = F.silu(self.conv(past.mT).mT)
         B, C = self.BC(u)[:, :, None].chunk(2, -1)  # (B, T, 1, N)
-        delta, y = F.softplus(self.delta(u))[..., None], []  # (B, T, E, 1)
-        keep, new = torch.exp(-delta * self.A_log.exp()), delta * B * u[..., None]
-        for keep_t, new_t, C_t in zip(keep.unbind(1), new.unbind(1), C.unbind(1)):
-            h = keep_t * h + new_t  # (B, E, N)
+        delta, A, y = F.softplus(self.delta(u))[..., None], -self.A_log.exp(), []
+        steps = (part.unbind(1) for part in (u[..., None], delta, B, C))
+        for u_t, delta_t, B_t, C_t in zip(*steps):
+            h = torch.exp(delta_t * A) * h + delta_t * B_t * u_t  # (B, E, N)
             y.append((C_t * h).sum(-1))  # (B, E)
         y = (torch.stack(y, 1) + self.D * u) * F.silu(z)
         return x + self.out(y), (past[:, -3:].detach(), h.detach())
