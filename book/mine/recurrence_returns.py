@@ -224,7 +224,7 @@ class MambaBlock(nn.Module):
         return x + self.out(y), (past[:, -3:].detach(), h.detach())
 
 
-class Mamba(TransformerXL):  # the same stack, in which a state has a fixed size
+class Mamba(TransformerXL):  # the same stack, whose blocks now carry h
     block = MambaBlock
 
 
