@@ -72,7 +72,7 @@ optimizer = torch.optim.Adam(model.parameters(), lr=lr)
 generator = torch.Generator().manual_seed(0)
 losses = []
 for step in range(320):
-    x, y = task.batch("train", 32, generator)
+    x, y = task.batch("train", 16, generator)
     loss = task.loss(model(x), y)
     optimizer.zero_grad()
     loss.backward()

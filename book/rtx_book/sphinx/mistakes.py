@@ -39,4 +39,9 @@ def context(root: Path) -> dict[str, Any]:
         found = record["mistakes"][name]
         sound = record["sound"][one.get("mixer", "Recurrence")]
         one |= {"chart": chart(found["losses"], sound, record["window"]), "failed": found["failed"]}
-    return {"looks": looks, "width": WIDTH, "height": HEIGHT, **{key: record[key] for key in ("commit", "versions", "report")}}
+    return {
+        "looks": looks,
+        "width": WIDTH,
+        "height": HEIGHT,
+        **{key: record[key] for key in ("commit", "versions", "report")},
+    }
