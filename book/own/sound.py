@@ -1,9 +1,10 @@
+from pathlib import Path
+
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from rtx_lib import checkup
-
 
 LETTERS = " abcdefghijklmnopqrstuvwxyz"
 
@@ -64,14 +65,14 @@ class Net(nn.Module):
 
 
 torch.manual_seed(0)
-task = Lines(open("mine.txt", encoding="utf-8").read())
+task = Lines(Path("mine.txt").read_text(encoding="utf-8"))
 model, lr = Net(Recurrence, 1 + len(LETTERS)), 1e-2
 print(report := checkup(model, task, lr=lr))
 
 optimizer = torch.optim.Adam(model.parameters(), lr=lr)
 generator = torch.Generator().manual_seed(0)
 losses = []
-for step in range(320):
+for _ in range(320):
     x, y = task.batch("train", 16, generator)
     loss = task.loss(model(x), y)
     optimizer.zero_grad()

@@ -25,8 +25,9 @@ def chart(losses: list[float], sound: list[float], window: int) -> dict[str, Any
             f"{x:.1f},{HEIGHT * (high - loss) / (high - low):.1f}" for x, loss in zip(xs, curve, strict=True)
         )
 
-    told = {"low": f"{low:.3g}", "high": f"{high:.3g}", "steps": window * len(losses), "last": f"{losses[-1]:.3g}"}
-    return {"own": line(losses), "sound": line(sound), "sound_last": f"{sound[-1]:.3g}", **told}
+    numbers = {"low": low, "high": high, "last": losses[-1], "sound_last": sound[-1]}
+    told = {name: f"{x / 1000:.3g}k" if abs(x) >= 1000 else f"{x:.3g}" for name, x in numbers.items()}
+    return {"own": line(losses), "sound": line(sound), "steps": window * len(losses), **told}
 
 
 def context(root: Path) -> dict[str, Any]:
