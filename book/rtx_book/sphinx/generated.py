@@ -1,4 +1,4 @@
-"""The parts of pages that are made from files: ``ledger``, ``records``, ``findings``, ``speed`` and ``speed-machines``.
+"""The parts of pages that are made from files: the ledger, records, findings, speeds, mistakes.
 
 In a page each is an empty fence, such as ``{speed} rnn``. A module of this package reads the files and says what there
 is to tell, a template of ``templates`` says it in Markdown, and that takes the place of the fence before the page is
@@ -20,11 +20,13 @@ from markupsafe import Markup
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-from rtx_book.sphinx import findings, ledger, records, speed
+from rtx_book.sphinx import findings, ledger, mistakes, records, speed
 
 CONTEXTS: dict[str, Callable[..., dict[str, Any]]] = {
     "findings": findings.context,
     "ledger": ledger.context,
+    "mistakes": mistakes.context,
+    "mistakes-report": mistakes.context,
     "records": records.context,
     "speed": speed.context,
     "speed-machines": speed.machines,
@@ -72,10 +74,10 @@ def fill(app: Sphinx, page: str, source: list[str]) -> None:
             return ""
 
     source[0], count = FENCE.subn(part, source[0])
-    for path in (root / "book" / "claims.yml", *(root / "book" / "results").rglob("*.json*")) if count else ():
+    for path in (*(root / "book").glob("*.yml"), *(root / "book" / "results").rglob("*.json*")) if count else ():
         app.env.note_dependency(str(path))
 
 
 def setup(app: Sphinx) -> None:
-    app.add_css_file("speed.css")
+    app.add_css_file("generated.css")
     app.connect("source-read", fill)
