@@ -12,17 +12,18 @@ from typing import Any
 from rtx_book.records.seeds import Record, best, final, steps_to
 
 STAGES = ("trial", "race", "large", "again")
-"""What the name of a recipe begins with: shorter runs that try a rate, whole ones, larger ones, and fresh seeds."""
+"""Shorter runs that try a rate, whole ones, larger ones, and whole ones again with fresh seeds."""
 
 HEADER = (
-    *("task", "lane", "name", "stage", "lr", "chosen", "length", "seed", "metric", "test"),
+    *("task", "lane", "name", "stage", "lr", "chosen", "length", "seed", "instructions", "metric", "test"),
     *("validation_best", "validation_last", "steps", "steps_to_line", "seconds", "parameters"),
     *("flops_per_step", "seconds_per_step", "diverged_at", "recipe", "commit"),
 )
 """The columns.
 
 ``chosen`` says whether this ``lr`` is the one that the lane, or the larger lane, won with, 1 or 0; ``length`` is that
-of the sequences, or of what is kept, where a task has one; ``test`` and both of ``validation`` are values of
+of the sequences, or of what is kept, where a task has one; ``instructions`` are those of the processor that a run was
+restricted to, if it was; ``test`` and both of ``validation`` are values of
 ``metric``; ``steps_to_line`` is the first evaluation beyond the finish line; ``seconds`` are those of the whole run,
 evaluations included. What there is not is empty: the metric of a run that diverged, a line that was not reached, the
 cost of a step at another length than that which was measured.
@@ -47,7 +48,7 @@ def race_rows(
     ----------
     records
         The runs by recipe, as :func:`rtx_book.records.records.load` gives them. Left out are those that are not called
-        ``STAGE-TASK-LANE``, a length and the rate behind or not.
+        ``STAGE-TASK-LANE``, a length and the rate behind or not; of a run again ``again-INSTRUCTIONS-race-TASK-LANE``.
     lanes
         Their names by key.
     finish
@@ -58,18 +59,19 @@ def race_rows(
         Which recipe has won, by ``race-TASK-LANE`` or ``large-TASK-LANE``, as
         :func:`rtx_book.records.records.chosen` knows it.
     """
-    starts, tasks, keys = ("|".join(map(re.escape, names)) for names in (STAGES, finish, lanes))
-    shape = re.compile(rf"({starts})-({tasks})-({keys})(-\d+)?")
+    starts, tasks, keys = ("|".join(map(re.escape, names)) for names in (STAGES[:-1], finish, lanes))
+    shape = re.compile(rf"(?:(again)-(\w+)-)?({starts})-({tasks})-({keys})(-\d+)?")
     rows = []
     for recipe, runs in records.items():
         lr = runs[0]["configuration"].get("lr", 0.0)
         named = shape.fullmatch(recipe.removesuffix(f"-{lr:g}"))
         if not named or runs[0]["recipe"] != recipe:  # what has won is there under its plain name, too
             continue
-        stage, task, lane, other_length = named.groups()
-        plain = f"{'large' if stage == 'large' else 'race'}-{task}-{lane}"
+        again, instructions, stage, task, lane, other_length = named.groups()
+        plain, stage = f"{'large' if stage == 'large' else 'race'}-{task}-{lane}", again or stage
         won = (chosen or {}).get(plain)
         of_recipe = {"task": task, "lane": lane, "name": lanes[lane], "stage": stage, "lr": lr, "recipe": recipe}
+        of_recipe["instructions"] = instructions
         of_recipe["chosen"] = int(won == f"{plain}-{lr:g}") if won else None
         if stage in ("race", "again") and not other_length:
             of_recipe |= {name: costs.get((task, lane), {}).get(name) for name in _COSTS}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import html
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rtx_book.race.race import Race, RateEffect
 from rtx_book.race.ranking import KINDS, Ranking, amounts, ranking
+from rtx_book.records.seeds import Record, solved, told_share
 from rtx_book.words import few
 
 COLUMNS = ["model", "task", "median", "range", "solved", "steps to the line", "s to it", "TFLOP to it", "rate"]
@@ -62,6 +63,32 @@ def rate_rows(
         worth = map(write, (effect.beside, effect.second, effect.lanes))
         fall = f"{lanes[effect.leader]} would fall behind {effect.behind} of {effect.others}"
         rows.append((tasks[task]["name"], "MSE" if tasks[task]["metric"] == "mse" else "nats", *worth, fall))
+    return rows
+
+
+def again_rows(race: Race, task: str, again: Mapping[str, Mapping[str, Sequence[Record]]]) -> list[tuple[str, ...]]:
+    """Of each lane that ran again how many seeds crossed the line: of the race's, on either set; and how many differ.
+
+    Parameters
+    ----------
+    race
+        The race.
+    task
+        One of its tasks.
+    again
+        By set of instructions and lane the runs with fresh seeds, the same on each set.
+    """
+    rows = []
+    for lane, name in race.lanes.items():
+        runs = {own: {run["seed"]: solved(run, *race.finish[task]) for run in of[lane]} for own, of in again.items()}
+        if not all(runs.values()):
+            continue
+        first = race.results[task][lane]
+        shares = [told_share(sum(own.values()), len(own)) for own in runs.values()]
+        one, other = runs.values()
+        both = one.keys() & other.keys()
+        differ = f"{sum(one[seed] != other[seed] for seed in both)} of {len(both)}"
+        rows.append((name, f"{first['solved']} of {first['seeds']}", *shares, differ))
     return rows
 
 
@@ -143,7 +170,7 @@ def rank_frames(race: Race, names: Mapping[str, str], count: int = 10) -> dict[s
     for task, kind in itertools.product(race.finish, KINDS):
         for amount in amounts(race, task, kind, count):
             one, told = ranking(race, task, kind, amount), told_amount(kind, amount)
-            said = f"{names[task]}, after {told}: {told_lead(one, race.lanes)}"
+            said = f"{names[task]}, {one.split}, after {told}: {told_lead(one, race.lanes)}"
             frame = {"amount": told, "said": said, "split": one.split, "ranks": one.rows}
             found.setdefault(names[task], {}).setdefault(kind, []).append(frame)
     return found

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import quantile_test
+from scipy.stats import binomtest, quantile_test
 
 from rtx_book.words import rises
 
@@ -114,6 +114,15 @@ def tally(records: Sequence[Record], metric: str, line: float) -> str:
     lost = sum(bool(record["diverged"]) for record in records)
     more = f", by {max(steps):,}" if steps else f", {lost} diverged" if lost else ""
     return f"{len(steps)} of {len(records)}{more}"
+
+
+def told_share(count: int, of: int) -> str:
+    """How many seeds of some, and the exact 95 % interval of their share (Clopper and Pearson 1934).
+
+    Such as "18 of 20 (68 to 99 %)".
+    """
+    interval = binomtest(count, of).proportion_ci(LEVEL)
+    return f"{count} of {of} ({100 * interval.low:.0f} to {100 * interval.high:.0f} %)"
 
 
 def summarise(records: Sequence[Record], metric: str, line: float | None = None) -> dict[str, Any]:

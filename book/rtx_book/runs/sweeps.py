@@ -71,7 +71,7 @@ SWEEPS: dict[str, Sweep] = {
     "race": Sweep("the race: trials, finals and what won", race.CANDIDATES, race.SEEDS, follow=tuning.next_runs),
     "race-lengths": Sweep("the race: shorter and longer sequences", race.LENGTHENED, follow=tuning.next_lengths),
     "race-sizes": Sweep("the race: four times the parameters", race.ENLARGED, race.SEEDS, follow=tuning.next_large),
-    "race-again": Sweep("the race: fresh seeds, elsewhere", race.REPEATED, AGAIN_SEEDS, follow=tuning.next_again),
+    "again": Sweep("the race: fresh seeds, elsewhere", race.REPEATED, AGAIN_SEEDS, follow=tuning.next_again),
 }
 """What the book measured, by name."""
 

@@ -17,7 +17,7 @@ from rtx_book.words import padded
 
 FOLDER = "book/results"
 TRIALS = ("rate-", "trial-")  # the starts of the names of trials of learning rates
-RATED = re.compile(r"(race|large|again)-.*-(0\.\d+|1|\de-\d+)")  # what has raced with a rate that it names
+RATED = re.compile(r"(again-\w+-)?(race|large)-.*-(0\.\d+|1|\de-\d+)")  # what has raced with a rate that it names
 RACE = {
     "adding": "the adding problem",
     "copy": "copy memory",
@@ -58,7 +58,7 @@ GROUPS = (
     ("Recurrence returns: selective copying", "selective-"),
     *((f"The race: {about}", f"race-{task}-") for task, about in RACE.items()),
     ("The race: four times as large", "large-"),
-    ("The race: fresh seeds", "again-"),
+    ("Again, with fresh seeds on two sets of instructions", "again-"),
 )
 REST = "Other runs"
 

@@ -97,7 +97,10 @@ def test_frames_hold_what_the_rankings_say(race):
     }
     (frame,) = found["Digits"]["steps"]
     want = ranking(race, "digits", "steps", 50)
-    assert frame["amount"] == "50 steps" and frame["said"] == f"Digits, after 50 steps: {tables.told_lead(want, LANES)}"
+    assert (
+        frame["amount"] == "50 steps"
+        and frame["said"] == f"Digits, validation, after 50 steps: {tables.told_lead(want, LANES)}"
+    )
     assert frame["ranks"] == want.rows and frame["ranks"]["one"] | {"first": 1} == {
         **{"place": 1, "low": 1, "high": 1, "first": 1, "group": 1}
     }
@@ -108,3 +111,13 @@ def test_the_link_to_all_runs_is_relative():
     told = tables.csv_link(1234)
     assert told == ('<a href="../book/results/race.csv" download="race.csv">All 1,234 runs as one table, race.csv</a>')
     assert 'href="x&amp;y.csv"' in tables.csv_link(1, file="x&y.csv")
+
+
+def test_lanes_that_ran_again_say_how_many_crossed_on_each_set_and_how_many_seeds_differ(race):
+    def again(**values):
+        return {lane: [record("accuracy", own, seed) for seed, own in enumerate(of, 5)] for lane, of in values.items()}
+
+    runs = {"avx2": again(one=[0.95, 0.95, 0.5], two=[0.1]), "default": again(one=[0.95, 0.5, 0.95], two=[])}
+    assert tables.again_rows(race, "digits", runs) == [
+        ("One", "3 of 3", "2 of 3 (9 to 99 %)", "2 of 3 (9 to 99 %)", "2 of 3")
+    ]
