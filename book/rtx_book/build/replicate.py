@@ -150,7 +150,7 @@ def write_study(root: Path, study: Mapping[str, Any]) -> None:
     chapters = []
     for name in in_order(study["chapters"], root):
         chapter = study["chapters"][name]
-        runs = ",\n".join(f"   {json.dumps(run)}" for run in chapter["runs"])
+        runs = ",\n".join(f"   {json.dumps(run, separators=(',', ':'))}" for run in chapter["runs"])
         findings = ",\n".join(
             f"   {json.dumps(id)}: {json.dumps(one, ensure_ascii=False)}" for id, one in chapter["findings"].items()
         )
