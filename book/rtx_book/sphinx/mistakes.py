@@ -26,7 +26,10 @@ def chart(losses: list[float], sound: list[float], window: int) -> dict[str, Any
         )
 
     numbers = {"low": low, "high": high, "last": losses[-1], "sound_last": sound[-1]}
-    told = {name: f"{x / 1000:.3g}k" if abs(x) >= 1000 else f"{x:.3g}" for name, x in numbers.items()}
+    told = {
+        name: f"{x:.3g}" if abs(x) < 1e3 else f"{x / 1e3:.0f}k" if abs(x) < 1e6 else f"{x / 1e6:.1f}M"
+        for name, x in numbers.items()
+    }
     return {"own": line(losses), "sound": line(sound), "steps": window * len(losses), **told}
 
 

@@ -47,7 +47,7 @@ def test_the_page_has_a_link_and_an_entry_for_each(tmp_path):
     for name, told in FOUND.items():
         assert text.count(f'<a href="#mistake-{name}">') == text.count(f"(mistake-{name})=\n### {told['title']}") == 1
         assert f"\n- {told['wrong'].splitlines()[0]}\n" in text or f"\n  {told['right']}\n" in text
-    assert r"- `start` fails: a &lt; b. *it is \*odd\**" in text
+    assert r"- `start` fails: a \< b. *it is \*odd\**" in text
     drawings = [ET.fromstring(drawing) for drawing in re.findall(r"<svg.*?</svg>", text, flags=re.S)]
     assert {one.get("aria-label") for one in drawings} == {"After 20 steps the loss is 2, without the mistake 1."}
     assert len(drawings) == 2 * len(FOUND)
