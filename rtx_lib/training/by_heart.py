@@ -40,16 +40,20 @@ def draw_examples(task: Any, loss: Any, seed: int) -> tuple[Any, Tensor, Any]:
 class Case:
     """A copy of a model, eight rows, and what comes of training on them.
 
+    What is not named here is as in :func:`rtx_lib.training.checkup.checkup`.
+
     Attributes
     ----------
     model
         A copy, which stays as it is.
-    x, y, other
-        Eight rows, and x of another batch, None if there is none.
+    x
+        Of eight rows.
+    y
+        Their targets.
+    other
+        x of another batch, None if there is none.
     loss
         Of a prediction (B, T, O) and y.
-    lr, causal, pad, steps, seconds, seed
-        As in :func:`rtx_lib.training.checkup.checkup`.
     """
 
     model: nn.Module
