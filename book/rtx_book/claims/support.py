@@ -167,15 +167,15 @@ def of_book(root: Path) -> list[Sentence]:
     return [one for page in (*chapters_of(root), *PAGES) for one in sentences(page, read_page(root, page), statements)]
 
 
-def main(words: Sequence[str] | None = None, root: Path = PACKAGE.parents[1]) -> int:
-    """Print what is asked for of the checkout ``root``."""
+def main(words: Sequence[str] | None = None, root: Path | None = None) -> int:
+    """Print what is asked for of the checkout ``root``, the book's own if None."""
     parser = argparse.ArgumentParser(
         prog="python -m rtx_book.claims.support", description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("--draw", type=int, default=0, help="print so many sentences, with what each rests on")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     asked = parser.parse_args(words)
-    found = of_book(root)
+    found = of_book(root or PACKAGE.parents[1])
     bare = [one for one in found if one.bare]
     for one in random.Random(asked.seed).sample(found, min(asked.draw, len(found))) if asked.draw else bare:
         print(f"{one.page}: {one.text}", *one.rests, *(f"NOTHING ({number})" for number in one.bare), sep="\n    ")
