@@ -25,7 +25,7 @@ import torch
 from torch import nn
 
 from rtx_lib import layers, models, tasks
-from rtx_lib.layers.arguments import arguments_of
+from rtx_lib.layers.arguments import Foreign, arguments_of
 from rtx_lib.training.checkpoints import in_one_step
 
 VERSION = 1
@@ -119,7 +119,7 @@ def load(path: str | Path) -> tuple[Any, Any]:
 
 def describe(value: Any, name: str) -> Any:
     """What JSON can hold of an argument: a number or name as it is, a module as its class and its own arguments."""
-    if value is None or isinstance(value, bool | str):
+    if value is None or isinstance(value, bool) or (isinstance(value, str) and not isinstance(value, Foreign)):
         return value
     if isinstance(value, Real):  # of numpy too
         return int(value) if isinstance(value, Integral) else float(value)
@@ -133,7 +133,8 @@ def describe(value: Any, name: str) -> Any:
         parts = {"arguments": arguments_of(value)}
     if (called := getattr(kind, "__name__", "")) not in MODULES or MODULES[called] is not kind:
         allowed = "a module or class of rtx_lib, or functools.partial of one"
-        raise ValueError(f"{name} must be {allowed}, to be saved, got {type(value).__name__}")
+        got = value if isinstance(value, Foreign) else type(value).__name__
+        raise ValueError(f"{name} must be {allowed}, to be saved, got {got}")
     return {"class": called} | {part: {k: describe(v, k) for k, v in given.items()} for part, given in parts.items()}
 
 

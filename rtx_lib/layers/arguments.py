@@ -6,11 +6,18 @@
 import functools
 import inspect
 from collections.abc import Iterable
+from functools import partial
+from numbers import Real
 from typing import Any
 
 from torch import nn
 
+_NAMED = (Real, str, list, tuple, partial, nn.Module, type(None))
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+class Foreign(str):
+    """In place of an argument that no file can hold and that pickle may refuse, such as a lambda: its type's name."""
 
 
 def keep_arguments(names: Iterable[object]) -> None:
@@ -38,6 +45,10 @@ def _now(module: nn.Module, name: str, value: Any) -> Any:
     return now if isinstance(now, kind) and value is not None else value  # with None, the module decided
 
 
+def _named(value: Any) -> bool:
+    return isinstance(value, _NAMED) or (isinstance(value, type) and value.__module__.startswith("rtx_lib."))
+
+
 def _keeping(build: Any) -> Any:
     signature = inspect.signature(build)
 
@@ -49,6 +60,8 @@ def _keeping(build: Any) -> Any:
             for parameter in signature.parameters.values():
                 if parameter.kind is inspect.Parameter.VAR_KEYWORD:
                     given |= given.pop(parameter.name, {})
-            vars(self).setdefault("made_with", dict(list(given.items())[1:]))  # without self
+            mine = list(given.items())[1:]  # without self
+            kept = {name: value if _named(value) else Foreign(type(value).__name__) for name, value in mine}
+            vars(self).setdefault("made_with", kept)
 
     return __init__

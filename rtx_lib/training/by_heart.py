@@ -40,23 +40,11 @@ def draw_examples(task: Any, loss: Any, seed: int) -> tuple[Any, Tensor, Any]:
 class Case:
     """A copy of a model, eight rows, and what comes of training on them.
 
-    What is not named here is as in :func:`rtx_lib.training.checkup.checkup`.
-
-    Attributes
-    ----------
-    model
-        A copy, which stays as it is.
-    x
-        Of eight rows.
-    y
-        Their targets.
-    other
-        x of another batch, None if there is none.
-    loss
-        Of a prediction (B, T, O) and y.
+    Its arguments are those of :func:`rtx_lib.training.checkup.checkup`, with x (of eight rows), y, and ``other``, x of
+    another batch or None, in place of the task.
     """
 
-    model: nn.Module
+    model: nn.Module  # which stays as it is
     x: Any
     y: Tensor
     other: Any

@@ -1,6 +1,7 @@
 """A model with its task in one file: every model comes back, and no other file does."""
 
 import json
+import pickle
 import struct
 from functools import partial
 
@@ -64,6 +65,11 @@ def test_what_was_changed_since_it_was_made(path):
     model.linear = nn.Linear(4, 9)
     with pytest.raises(ValueError, match="model must have the weights that its constructor makes, to be saved"):
         save(path, model, TASK)
+
+
+def test_a_model_made_with_a_lambda_can_still_be_pickled():
+    model = MODELS[FUNCTIONS[0]]()
+    assert pickle.loads(pickle.dumps(model)).state_dict().keys() == model.state_dict().keys()
 
 
 @pytest.mark.parametrize("mixer", [Mamba, partial(Mamba, state_size=3), partial(LSTM, hidden_size=8)], ids=str)
