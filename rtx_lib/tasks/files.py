@@ -51,6 +51,7 @@ _MIRRORS = {  # {} stands for the file's name, without the folder that it has in
         f"{_GITHUB}/pytorch/examples/77f55b912142e11fcfdf5b530231fb9c52f181e8/word_language_model/data/wikitext-2/{{}}"
     ],
     "ud_ewt": [f"{_GITHUB}/UniversalDependencies/UD_English-EWT/15d613d8447b3478787d4c278730a1e48a945efb/{{}}"],
+    "gpt_bpe": [f"{_GITHUB}/openai/finetune-transformer-lm/a69b5c43b0452462890bca8ff92fb75dee9290cf/model/{{}}"],
     "enwik8": ["https://mattmahoney.net/dc/{}", "https://data.deepai.org/{}"],
 }
 # Group, file, size in bytes, SHA-256.
@@ -80,6 +81,8 @@ ud_ewt ud_ewt/en_ewt-ud-dev.conllu 1805545 531a54ff90d6ab12201c5a50c3e78e6ddac4d
 ud_ewt ud_ewt/en_ewt-ud-test.conllu 1804515 e266e515a0a7547657ed3d90d9ba46487d6bd251f27ad4269d4e8a427c8555cd
 conll2000 conll2000/conll2000.zip 756607 01e65164f268366e7caa0db92332a1955d081908c87016e2c7640c3c5279b7cd
 senseval senseval/senseval.zip 2151350 fbcb658b562969e47a19a45e04c452d874755d157db936d815ca391ca88bfdea
+gpt_bpe gpt_bpe/vocab_40000.bpe 458495 0ea9b51ae695073cd871e0358f7016311d671a7ff3963e367d5236522f294725
+gpt_bpe gpt_bpe/encoder_bpe_40000.json 815973 fdf49b19e7de236852091da09b84a7a3cd5e7b0e79916376cf45f6b8127b8078
 enwik8 enwik8.zip 36445475 547994d9980ebed1288380d652999f38a14fe291a6247c157c3d33d4932534bc
 """
 FILES: dict[str, DataFile] = {}
