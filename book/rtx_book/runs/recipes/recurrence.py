@@ -75,19 +75,6 @@ def _pixels(name: str, near_one: bool) -> Recipe:
     return Recipe(name, about, "indrnn", "mnist", 300, 32, 2e-4, arguments, eval_every=100)
 
 
-def _letters(lr: float, name: str = "") -> Recipe:
-    """An LSTM that reads Shakespeare as one stream, for many times the steps of the chapter's."""
-    settings: dict[str, Any] = {"stream_length": 64, "eval_batch_size": 32, "eval_every": 400} | COSINE
-    arguments = {"source": "shakespeare", "length": 64, "held_out": True}
-    return Recipe(
-        f"letters-lstm{name}", f"LSTM on tinyshakespeare{name.replace('-', ', rate ')}", "lstm", "text", 4000, 32, lr,
-        {"hidden_size": 192}, arguments, **settings,
-    )  # fmt: skip
-
-
-LETTERS_RATES = (3e-3, 6e-3, 1e-2)
-"""Tried with a seed that is not reported; the least loss on "valid" decides."""
-
 RECIPES = [
     # The tanh RNN's limit lies between 30 and 50 steps.
     *(_adding("rnn", length, "tanh RNN", 4000, 1e-3, _RNN) for length in (10, 20, 30, 50, 100, 200)),
@@ -119,6 +106,4 @@ RECIPES = [
     *(_told(length) for length in (100, 500, 1000)),
     _pixels("pixel-mnist-indrnn", True),
     _pixels("pixel-mnist-indrnn-first", False),
-    _letters(6e-3),
-    *(_letters(lr, f"-{lr:g}") for lr in LETTERS_RATES),
 ]
