@@ -1,7 +1,7 @@
 // A text as pieces: what is typed, in bytes and in pieces, and the merges that made them, one at a time.
 RTX.part('widget-pieces', (RTX) => {
   const {el, radios, button, voice, Pieces} = RTX
-  const MOST = 400, PAUSE = 900, SHOWN = {' ': '␣', '\n': '⏎', '\t': '⇥'}
+  const MOST = 300, PAUSE = 900, SHOWN = {' ': '␣', '\n': '⏎', '\t': '⇥'}
   const visible = (text) => text.replace(/[ \n\t]/g, (c) => SHOWN[c])
   const counted = (n, one) => `${n.toLocaleString('en')} ${one}${n === 1 ? '' : 's'}`
 
@@ -35,16 +35,22 @@ RTX.part('widget-pieces', (RTX) => {
       return el('span', {className: [id === last && 'pieces-new', (lost || text === null) && 'pieces-part'].filter(Boolean).join(' ')},
         el('b', {}, name), el('i', {}, lost ? 'id 0' : hex(bytes)))
     }
-    // A word that shows the same pieces stays: a key costs the words that it changes.
+    const cut = (parent, count) => { while (parent.children.length > count) parent.lastChild.remove() }
+    // A box that shows the same piece stays: a key costs what it changes.
     function draw(now, last) {
+      cut(strip, now.length)
       now.forEach((ids, i) => {
-        const key = `${names.indexOf(chosen)} ${ids.map((id) => id === last ? `${id}!` : id)}`, old = strip.children[i]
-        if (old?.dataset.key === key) return
-        const word = el('div', {'data-key': key}, ids.map((id) => box(id, last)))
-        if (old) old.replaceWith(word)
-        else strip.append(word)
+        const word = strip.children[i] || strip.appendChild(el('div'))
+        cut(word, ids.length)
+        ids.forEach((id, k) => {
+          const key = `${chosen} ${id} ${id === last}`, old = word.children[k]
+          if (old?.dataset.key === key) return
+          const made = box(id, last)
+          made.dataset.key = key
+          if (old) old.replaceWith(made)
+          else word.append(made)
+        })
       })
-      while (strip.children.length > now.length) strip.lastChild.remove()
     }
     function show() {
       const k = +place.value, rank = k ? used[k - 1] : -1, merge = pieces.merges[rank]
