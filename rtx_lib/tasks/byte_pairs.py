@@ -6,9 +6,8 @@
     lo w   lo w e r   lo w e s t           merge 1: l + o
     low   low e r   low e s t              merge 2: lo + w
 
-The merges, in the order in which they were learned, are the whole method (Sennrich et al. 2016): to encode, a word falls
-into its smallest pieces, and of the pairs in it, the one that was learned first is joined, everywhere and from left to
-right, until no pair is left that was learned.
+The merges in their order are all that is learned (Sennrich et al. 2016). To encode, a word falls into its smallest
+pieces; of the pairs in it, the one that was learned first is joined, wherever it stands, until none is left.
 """
 
 from __future__ import annotations
@@ -47,9 +46,7 @@ def _words() -> re.Pattern[str]:
     number = "".join(sign for sign in map(chr, range(sys.maxunicode + 1)) if sign.isalnum() and not sign.isalpha())
     kept = r"\x1c-\x1f"  # white space to `re`, not to Unicode
     ends, gap = "'(?:[stmd]|re|ve|ll)", rf"[^\S{kept}]+"
-    return re.compile(
-        rf"{ends}| ?[^\W_{number}]+| ?[{number}]+| ?(?:[_{kept}]|[^\s\w])+|{gap}(?![\S{kept}])|{gap}"
-    )
+    return re.compile(rf"{ends}| ?[^\W_{number}]+| ?[{number}]+| ?(?:[_{kept}]|[^\s\w])+|{gap}(?![\S{kept}])|{gap}")
 
 
 def join(word: Sequence[Any], pair: tuple[Any, Any]) -> list[Any]:
@@ -76,8 +73,8 @@ class BytePairs:
     ::
 
         pairs = BytePairs.learn(text, merges=1000)
-        pairs.encode("four hundred")     # ids below len(pairs.vocabulary), 256 + 1000 where all pieces differ
-        pairs.pieces("four hundred")     # [b"four", b" h", b"und", b"red"], say
+        pairs.encode("four hundred")  # ids below len(pairs.vocabulary), 256 + 1000 where all pieces differ
+        pairs.pieces("four hundred")  # [b"four", b" h", b"und", b"red"], say
 
     ``decode(encode(text)) == text`` for whatever UTF-8 can write. Ids 0 to 255 are the bytes in the order of `BYTES`,
     the others the merges in the order of learning, as in GPT-2 and in Hugging Face's `tokenizers`.

@@ -1,4 +1,4 @@
-"""A text of one's own as a task: name the next character, word or byte."""
+"""A text of one's own as a task: name the next character, word, byte or piece."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import re
 import string
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import torch
 from torch import Tensor
 
 from rtx_lib.shapes import expect_each
+from rtx_lib.tasks.byte_pairs import BYTES, BytePairs, split
 from rtx_lib.tasks.splits import SPLITS, NoData, draw_batch, run_through
 from rtx_lib.tasks.windows import (
     Windows,
@@ -31,7 +33,7 @@ from rtx_lib.tasks.windows import (
     symbol_metrics,
 )
 
-LEVELS = ("character", "word", "bytes")
+LEVELS = ("character", "word", "bytes", "pieces")
 UNKNOWN = "<unk>"
 _SETTINGS = ("name", "length", "level", "encoding")
 _BYTES = bytes(range(256))
@@ -45,7 +47,7 @@ Source = str | Path
 
 
 class TextTask:
-    """Name the next character, word or byte of a text of one's own, at every position.
+    """Name the next character, word, byte or piece of a text of one's own, at every position.
 
     ::
 
@@ -64,12 +66,14 @@ class TextTask:
       is the end of a line. `decode` puts spaces between words where print has them.
     - ``"bytes"``: all 256, whatever the file holds. Nothing is translated, and `decode` shows what is no character
       as �.
+    - ``"pieces"``: the 256 bytes, and what `rtx_lib.tasks.BytePairs` learns in the words of "train": any text can be
+      encoded.
 
-    Among characters and words the ends of lines, of DOS too, are ``"\\n"``, and a mark of byte order is none of them.
+    Bytes apart, the ends of lines, of DOS too, are ``"\\n"``, and a mark of byte order is no symbol.
 
     Memory: a file of bytes is mapped, not read, and so takes none; several files, or a text, take one byte for each.
     Characters take one byte each, or two where there are more than 256 different ones; words four bytes each while they
-    are read, and then two where there are at most 32,768. The text itself is never in memory as a whole.
+    are read, and then two where there are at most 32,768; so do pieces. The text itself is never in memory as a whole.
 
     Baselines, losses in nats over what ``batches("test", ...)`` covers: "uniform guess loss" is ln V; "unigram loss"
     and, where there are at most 1024 symbols, "bigram loss" count in "train", as defined for
@@ -83,14 +87,14 @@ class TextTask:
     length
         T, the number of predictions in a window, at least 1; every split must hold one window.
     level
-        "character", "word" or "bytes".
+        "character", "word", "bytes" or "pieces".
     splits
         The shares of "train", "valid" and "test", which lie in this order in the text. They sum to 1.
     seed
         Draws the order in which several files are read, so that it is not the last of them that are held out. As they
         are named if None.
     words
-        V at most, at the level of words.
+        V at most, at the levels of words and of pieces; more than 256 for pieces.
     encoding
         How characters are written in the files, by Python's name for it, such as ``"cp1252"`` for old DOS and Windows.
     """
@@ -110,7 +114,7 @@ class TextTask:
         words: int = 10_000,
         encoding: str = "utf-8",
     ) -> None:
-        expect_each(length=length, level=(level, LEVELS), words=(words, 3))
+        expect_each(length=length, level=(level, LEVELS), words=(words, 257 if level == "pieces" else 3))
         if len(splits) != 3 or min(splits) <= 0 or not math.isclose(sum(splits), 1):
             raise ValueError(f"splits must be three shares above 0 that sum to 1, got {splits}")
         self.length, self.level, self.encoding = length, level, _expect_encoding(encoding)
@@ -120,8 +124,9 @@ class TextTask:
             sources = [sources[i] for i in order]
         self.name = f"{'text' if text or isinstance(sources[0], str) else sources[0].stem}-{level}-{length}"
         symbols: Any
-        if level == "word":
-            symbols, ids = _read_words(sources, encoding, splits[0], words)
+        if level in ("word", "pieces"):
+            read = _read_words if level == "word" else _read_pieces
+            symbols, ids = read(sources, encoding, splits[0], words)
         else:
             symbols, ids = (_read_bytes if level == "bytes" else _read_characters)(sources, encoding)
         self._name(symbols)
@@ -137,17 +142,21 @@ class TextTask:
         self.splits: Any = Windows(self._data, length)
 
     def _name(self, symbols: Any) -> None:
-        """Set the vocabulary and what follows from it."""
+        """Set the vocabulary and what follows from it; given are for pieces the merges, their bytes as Latin-1."""
+        self._kept = symbols  # by `configuration`
+        if self.level == "pieces":
+            self._pairs = BytePairs((first.encode("latin-1"), second.encode("latin-1")) for first, second in symbols)
+            symbols = self._pairs.vocabulary
         self.symbols = symbols
         self.vocabulary = self.input_size = self.output_size = len(symbols)
-        self.bits = self.level != "word"  # metrics have "bpc", and for words a perplexity
+        self.bits = self.level in ("character", "bytes")  # metrics have "bpc", and for the others a perplexity
         self._ids: dict[Any, int] = {symbol: number for number, symbol in enumerate(symbols)}
         # What `generate` begins an empty prompt behind, and what it never draws.
-        self.start = self._ids.get(10 if self.level == "bytes" else "\n", 0)
+        self.start = self._ids.get({"bytes": 10, "pieces": b"\n"}.get(self.level, "\n"), 0)
         self.unknown = 0 if self.level == "word" else None
 
     def finish(self, metrics: dict[str, float]) -> dict[str, float]:
-        """`metrics` of a whole split, for words with "perplexity", e to the mean loss."""
+        """`metrics` of a whole split, for words and pieces with "perplexity", e to the mean loss."""
         return metrics if self.bits else {**metrics, "perplexity": math.exp(metrics["loss"])}
 
     def baselines(self) -> dict[str, float]:
@@ -165,6 +174,8 @@ class TextTask:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         if self.level == "word":
             return torch.tensor([self._ids.get(word, 0) for word in _split(text)], dtype=torch.int64)
+        if self.level == "pieces":
+            return torch.tensor(self._pairs.encode(text), dtype=torch.int64)
         shown = f": {self.symbols!r}" if self.vocabulary <= 100 else ""
         return ids_of(text, self._ids, f"the {self.vocabulary} characters of {self.name}{shown}")
 
@@ -173,12 +184,14 @@ class TextTask:
         numbers = numbers_of(ids, self.vocabulary)
         if self.level == "bytes":
             return bytes(numbers).decode(self.encoding, "replace")
+        if self.level == "pieces":
+            return self._pairs.decode(numbers)
         words = [self.symbols[number] for number in numbers]
         return _join(words) if self.level == "word" else "".join(words)
 
     def configuration(self) -> dict[str, Any]:
         """What `rtx_lib.save` keeps: the vocabulary and the settings, without the text."""
-        symbols = None if self.level == "bytes" else self.symbols
+        symbols = None if self.level == "bytes" else self._kept
         return {name: getattr(self, name) for name in _SETTINGS} | {"symbols": symbols}
 
     @classmethod
@@ -279,16 +292,34 @@ def _read_characters(sources: Sequence[Any], encoding: str) -> tuple[str, Tensor
 
 def _read_words(sources: Sequence[Any], encoding: str, share: float, most: int) -> tuple[list[str], Tensor]:
     """<unk> and the most frequent words of the first share, equally frequent ones by the alphabet; and the ids."""
-    table: dict[str, int] = {}
-    ids = array("i")
-    for piece in _pieces(sources, encoding):
-        ids.extend(table.setdefault(word, len(table)) for word in _split(piece))
-    numbers, words = np.frombuffer(ids, np.intc), list(table)
-    counts = np.bincount(numbers[: round(len(numbers) * share)], minlength=len(words))
+    words, numbers, counts = _count(sources, encoding, share, _split)
     frequent = sorted(np.flatnonzero(counts > 1), key=lambda number: (-counts[number], words[number]))[: most - 1]
     new = np.zeros(len(words), _small(len(frequent)))
     new[frequent] = np.arange(1, len(frequent) + 1)
     return [UNKNOWN, *(words[number] for number in frequent)], torch.from_numpy(new[numbers])
+
+
+def _read_pieces(sources: Sequence[Any], encoding: str, share: float, most: int) -> tuple[list[Any], Tensor]:
+    """The merges that the first share of the words teaches, as `configuration` keeps them; and the ids."""
+    words, numbers, counts = _count(sources, encoding, share, split)
+    pairs = BytePairs.learn(dict(zip(words, counts.tolist(), strict=True)), most - len(BYTES))
+    ids = [pairs.encode(word) for word in words]
+    every = chain.from_iterable(map(ids.__getitem__, numbers))
+    merges = [[piece.decode("latin-1") for piece in pair] for pair in pairs.merges]
+    return merges, torch.from_numpy(np.fromiter(every, _small(len(pairs.vocabulary) - 1)))
+
+
+def _count(
+    sources: Sequence[Any], encoding: str, share: float, cut: Callable[[str], Iterable[str]]
+) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """The different words in the order in which they come, the number of each word of the text, and how often each
+    stands in its first share."""
+    table: dict[str, int] = {}
+    ids = array("i")
+    for piece in _pieces(sources, encoding):
+        ids.extend(table.setdefault(word, len(table)) for word in cut(piece))
+    numbers = np.frombuffer(ids, np.intc)
+    return [*table], numbers, np.bincount(numbers[: round(len(numbers) * share)], minlength=len(table))
 
 
 def _split(text: str) -> Iterator[str]:

@@ -43,7 +43,7 @@ def test_every_model_comes_back(name, path):
     assert again(x)[0].equal(model(x)[0]) and task.decode(task.encode("naïve ❤️")) == "naïve ❤️"
 
 
-@pytest.mark.parametrize("level", ["character", "word", "bytes"])
+@pytest.mark.parametrize("level", ["character", "word", "bytes", "pieces"])
 def test_what_is_loaded_writes_on(level, path):
     task = TextTask("naïve ❤️ text\n" * 40, 5, level)
     model = drawn(0, lambda: Readout(LSTM(3, 8), task))

@@ -1,8 +1,11 @@
 """One small, untrained figure of each kind of widget, and what a hand does with it."""
 
+from types import SimpleNamespace
+
 import torch
 from live.parity import disturb
 
+from rtx_book.page.live.packing import pack_merges
 from rtx_lib.layers import LSTM, RNN, Readout, SelectiveRecurrence
 from rtx_lib.models import BERT
 from rtx_lib.models.neural_gpu import NeuralGPU
@@ -10,7 +13,7 @@ from rtx_lib.models.r_transformer import LocalRNN, RTransformer
 from rtx_lib.models.seq2seq import Seq2Seq
 from rtx_lib.models.transformer import CausalTransformer
 from rtx_lib.models.transformer_xl import TransformerXL
-from rtx_lib.tasks import NumberWords
+from rtx_lib.tasks import BytePairs, NumberWords
 
 LETTERS = "\n abcdef"
 V = len(LETTERS)
@@ -104,8 +107,17 @@ def adder():
     return {"models": {"adder": without_carries()}, "trained": 4, "width": 2, "first": 12, "second": 3}
 
 
+def pieces():
+    letters = SimpleNamespace(
+        vocabulary=["<unk>", *"abt", "a</w>", "t</w>", "at</w>", "bat</w>"], merges=[("a", "t</w>"), ("b", "at</w>")]
+    )
+    learned = BytePairs.learn("four hundred twelve, four hundred 你好\n" * 3, 12)
+    sets = {"bytes": pack_merges(learned), "letters": pack_merges(letters)}
+    return {"text": "four hundred", "presets": {"Chinese": "你好 at", "Spaces": "a   bat\tat"}, "sets": sets}
+
+
 GIVEN = {  # of each kind: what `play` is given
-    **{made.__name__: made for made in (adder, digits, gaps, parity, positions, tune, window, words, write)},
+    **{made.__name__: made for made in (adder, digits, gaps, parity, pieces, positions, tune, window, words, write)},
     "gates": lambda: {"pulses": {3: 1, 7: 1}},
     "pulses": lambda: {"u": 0.9, "pulses": {3: 1}},
     "scan-tree": lambda: {"u": -0.7},

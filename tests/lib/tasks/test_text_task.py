@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from rtx_lib.tasks import TextTask
+from rtx_lib.tasks import BytePairs, TextTask
+from rtx_lib.tasks.text_task import LEVELS
 
 TEXT = "“Ah, naïve!”, she said.\nWell-known: 3.14 — it's (not) ❤️.\n" * 8
 
@@ -22,7 +23,7 @@ def ids(task: TextTask) -> torch.Tensor:
     return torch.cat([task.splits.finite(split) for split in ("train", "valid", "test")]).long()
 
 
-@pytest.mark.parametrize("level", ["character", "word"])
+@pytest.mark.parametrize("level", ["character", "word", "pieces"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_one_text_in_any_encoding(tmp_path, level, encoding, end):
@@ -65,6 +66,15 @@ def test_words(tmp_path):
     assert task.decode(task.encode("The cat,the  dog.\r\n")) == "<unk> cat, the <unk>.\n" and task.start == 1
     metrics = task.finish({"loss": 2.0})
     assert metrics["perplexity"] == pytest.approx(7.389, abs=1e-3) and "bpc" not in metrics
+
+
+def test_pieces_are_learned_in_the_training_part():
+    task = TextTask(text="one two\n" * 80 + "xyz " * 40, level="pieces", length=5, words=259)
+    assert (
+        task.symbols[256:] == BytePairs.learn("one two\n" * 80, 3).vocabulary[256:]
+        and task.symbols[task.start] == b"\n"
+    )
+    assert task.decode(ids(task)) == "one two\n" * 80 + "xyz " * 40 and "perplexity" in task.finish({"loss": 2.0})
 
 
 def test_several_files_follow_each_other_in_an_order_that_is_drawn(tmp_path):
@@ -132,7 +142,7 @@ def test_what_has_no_symbol():
 
 
 def test_a_task_from_its_configuration_has_no_data():
-    for level in ("character", "word", "bytes"):
+    for level in LEVELS:
         task = TextTask(TEXT, 5, level)
         again = TextTask.from_configuration(task.configuration())
         assert again.decode(again.encode(TEXT)) == TEXT and again.vocabulary == task.vocabulary

@@ -38,6 +38,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "gaps": ("random", "arithmetic", "attention", "bert", "widget-gaps"),
     "adder": ("arithmetic", "neural-gpu", "addition", "widget-adder"),
     "parity": ("random", "arithmetic", "recurrent", "attention", "mixers", "parity", "parity-picture", "widget-parity"),
+    "pieces": ("pieces", "widget-pieces"),
 }
 """The files of each kind after those of :data:`FRAME`, in order."""
 

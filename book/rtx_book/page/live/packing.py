@@ -53,6 +53,20 @@ def pack(name: str, model: Any, form: str = "float16") -> tuple[str, str]:
     return digest, f'(globalThis.RTX.weights||={{}})["{digest}"]={body}'
 
 
+def pack_merges(made: Any) -> dict[str, Any]:
+    """A `rtx_lib.tasks.BytePairs` or `GPTPieces` as the widget of pieces reads it: bytes are written as Latin-1.
+
+    ``merges`` has two characters for each merge, 256 above the ids of its pieces: no quote and no sign of HTML.
+    """
+    ids = {piece: number for number, piece in enumerate(made.vocabulary)}
+    learned = {first + second for first, second in made.merges}
+    smallest = made.vocabulary[: min(map(ids.__getitem__, learned))]
+    merges = "".join(chr(256 + ids[piece]) for pair in made.merges for piece in pair)
+    if isinstance(smallest[0], bytes):
+        return {"alphabet": [piece.decode("latin-1") for piece in smallest], "merges": merges}
+    return {"alphabet": smallest, "merges": merges, "end": "</w>"}
+
+
 def _arrays(model: Any) -> Iterator[tuple[str, Any, np.ndarray]]:
     """Name, identity (equal for tied tensors) and values of every weight."""
     if hasattr(model, "state_dict"):

@@ -1,0 +1,67 @@
+"""The checks accept the right answer, and name each planted slip."""
+
+from itertools import pairwise
+
+from support.answers import chapter
+
+from rtx_book.checks import language_models as checks
+from rtx_lib.tasks.byte_pairs import join, merge
+
+
+def by(choose, turns=99):
+    """An answer: turn by turn, join one of the pairs (with their ranks) that the word has."""
+
+    def answer(word, merges):
+        for _ in range(turns):
+            if found := [(merges.index(pair), pair) for pair in pairwise(word) if pair in merges]:
+                word = join(word, choose(found)[1])
+        return word
+
+    return answer
+
+
+def in_order(word, merges):
+    for pair in merges:
+        word = join(word, pair)
+    return word
+
+
+def in_one_place(word, merges):
+    for a, b in merges:
+        for i in range(len(word) - 1):
+            if (word[i], word[i + 1]) == (a, b):
+                word = [*word[:i], a + b, *word[i + 2 :]]
+                break
+    return word
+
+
+def longest(word, merges):
+    text, out, known = "".join(word), [], {a + b for a, b in merges}
+    while text:
+        out.append(max((text[:n] for n in range(1, len(text) + 1) if n == 1 or text[:n] in known), key=len))
+        text = text[len(out[-1]) :]
+    return out
+
+
+RIGHT = {
+    checks.check_encode: [
+        (by(min), "learned first"),
+        (in_order, "learned first"),
+        (lambda word, merges: merge(word, {pair: rank for rank, pair in enumerate(merges)}), "learned first"),
+    ]
+}
+SLIPS = {
+    checks.check_encode: [
+        (lambda word, merges: word, "came back as it was"),
+        (by(lambda found: found[0]), "leftmost pair"),
+        (longest, "longest piece"),
+        (by(max), "learned last"),
+        (by(min, turns=1), "after one turn"),
+        (in_one_place, "in one place"),
+        (by(min, turns=2), "does not fall into"),
+        (lambda word, merges: "".join(word), "must return a list"),
+        (lambda word, merges: word[1:], "must spell it"),
+    ]
+}
+
+test_right_answers, test_slips, test_stubs = chapter(RIGHT, SLIPS)
