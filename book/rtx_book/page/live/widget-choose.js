@@ -3,7 +3,7 @@
 RTX.part('widget-choose', (RTX) => {
   const {el, range, radios, button, voice, still, softmax, shown, named, percent} = RTX
   const {character, cut, fall, entropy, Written} = RTX
-  const MOST = 600, RUN = 200, PAUSE = 40, GRAM = 10, WIDE = 0.035
+  const MOST = 600, RUN = 200, PAUSE = 40, GRAM = 10, WIDE = 0.035, THIN = 0.004
   const RULES = {all: 'all of it', greedy: 'greedy', k: 'top-k', p: 'top-p'}
   const TEMPERATURES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.5, 2, 3]
   const SHARES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99]
@@ -20,10 +20,8 @@ RTX.part('widget-choose', (RTX) => {
       autocapitalize: 'off', maxLength: 80, oninput: () => { halt(); begin() }})
     const prompt = el('span'), made = el('b'), last = el('b', {className: 'choose-last'})
     const strip = el('p', {className: 'choose-text'}, prompt, made, last)
-    const line = (name) => ({name: el('p', {className: 'choose-name'}, name), bar: el('div', {className: 'choose-line', 'aria-hidden': 'true'},
-      names.map(() => el('span')))})
-    const before = line(), after = line(), dart = el('i', {className: 'choose-dart', 'aria-hidden': 'true'})
-    after.bar.append(dart)
+    const line = () => ({name: el('p', {className: 'choose-name'}), bar: el('div', {className: 'choose-line', 'aria-hidden': 'true'})})
+    const before = line(), after = line(), dart = el('i', {className: 'choose-dart'})
     const tells = el('p', {className: 'live-task'})
     const list = el('ol', {className: 'choose-list', 'aria-label': 'What may come next, the most probable first', onkeydown: move},
       names.map((_, place) => el('li', {}, el('button', {type: 'button', onclick: () => pick(place)}, el('code'), el('i'), el('span')))))
@@ -33,21 +31,20 @@ RTX.part('widget-choose', (RTX) => {
       const {rule, temperature, k, p} = now
       return {greedy: {top: 1}, all: {temperature}, k: {temperature, top: k}, p: {temperature, topP: p}}[rule]
     }
-    // Segments side by side, each as wide as its share; the cut ones hatched
-    function lay({bar}, share) {
-      found.order.forEach((id, place) => {
-        const e = bar.children[place], own = share[id]
-        e.style.width = `${100 * own}%`
-        e.className = place < found.kept ? '' : 'choose-cut'
-        e.textContent = own > WIDE ? shown(names[id]) : ''
-      })
+    // Segments side by side, each as wide as its share; the small ones that stay are one, and so are all that are cut
+    function lay({bar}, share, ...more) {
+      const part = (width, text, className) => el('span', {className, style: `width:${(100 * width).toFixed(3)}%`}, text)
+      const kept = found.order.slice(0, found.kept), seen = kept.filter((id) => share[id] > THIN)
+      const sum = (some) => some.reduce((all, id) => all + share[id], 0), stays = sum(kept)
+      bar.replaceChildren(...seen.map((id) => part(share[id], share[id] > WIDE ? shown(names[id]) : '', '')),
+        part(stays - sum(seen), '', ''), ...stays < 1 - 1e-9 ? [part(1 - stays, '', 'choose-cut')] : [], ...more)
+      return stays
     }
     function show() {
       const plain = softmax(written.logits)
       found = cut(written.logits, settings())
-      const {order, p, kept, whole} = found, share = order.slice(0, kept).reduce((sum, id) => sum + whole[id], 0)
-      lay(before, whole)
-      lay(after, p)
+      const {order, p, kept, whole} = found, share = lay(before, whole)
+      lay(after, p, dart)
       dart.hidden = now.u === null
       dart.style.left = `${100 * now.u}%`
       const hot = now.rule === 'greedy' || now.temperature === 1 ? '' : `, at temperature ${now.temperature}`
@@ -159,8 +156,8 @@ RTX.part('widget-choose', (RTX) => {
     const counts = Array.from({length: Math.min(V, 40)}, (_, i) => i + 1)
     const ranges = {
       temperature: range('Temperature', TEMPERATURES, TEMPERATURES.indexOf(now.temperature), set('temperature')),
-      k: range('k', counts, counts.indexOf(Math.min(now.k, counts.length)), set('k'), (k) => k > 1 ? `${k} characters` : '1 character'),
-      p: range('p', SHARES, SHARES.indexOf(now.p), set('p')),
+      k: range('Top k', counts, counts.indexOf(Math.min(now.k, counts.length)), set('k'), (k) => k > 1 ? `${k} characters` : '1 character'),
+      p: range('Top p', SHARES, SHARES.indexOf(now.p), set('p')),
     }
     const used = {all: ['temperature'], greedy: [], k: ['temperature', 'k'], p: ['temperature', 'p']}
     const fit = () => { for (const name of Object.keys(ranges)) ranges[name].label.hidden = !used[now.rule].includes(name) }

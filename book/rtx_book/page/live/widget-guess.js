@@ -15,17 +15,17 @@ RTX.part('widget-guess', (RTX) => {
     let passage = 0, text, at, p
 
     // --- what the reader sees
-    const open = el('span'), gap = el('b', {className: 'guess-gap', 'aria-label': 'the letter to guess'}, '?'), rest = el('span', {className: 'guess-rest'})
+    const open = el('span'), gap = el('b', {className: 'guess-gap'}, '?'), rest = el('span', {className: 'guess-rest'})
     const field = el('input', {type: 'text', className: 'guess-field', autocomplete: 'off', autocapitalize: 'off', spellcheck: false,
       oninput: () => { const typed = [...field.value].at(-1); field.value = ''; if (typed) guess(fold(typed)) },
       onkeydown: (event) => { if (event.key === 'Enter' && !event.isComposing) { event.preventDefault(); guess('\n') } }})
     const tells = el('p', {className: 'live-task'}), wrong = el('p', {className: 'guess-wrong'})
-    const found = el('ol', {className: 'guess-found', 'aria-label': 'Letters found, each with your guesses and then the model’s'})
+    const found = el('ol', {className: 'guess-found', 'aria-label': 'Letters found, each with two numbers: you, the model'})
     const table = el('table', {className: 'guess-table'})
     const help = button('Let the model guess on', () => { hit(tried.size + rank(p.map((own, k) => tried.has(k) ? -1 : own), now()), true); field.focus() })
     const next = button('Another passage', () => { passage++; begin(); field.focus() })
     const now = () => symbols.of[ids.get(text[at])]
-    const named2 = (k) => named(symbols.names[k])
+    const nameOf = (k) => named(symbols.names[k])
 
     function begin() {
       text = [...passages[passage]].filter((c) => ids.has(c))
@@ -46,7 +46,7 @@ RTX.part('widget-guess', (RTX) => {
       gap.hidden = field.disabled = help.disabled = over
       rest.textContent = '·'.repeat(Math.max(0, text.length - at - 1))
       next.disabled = passage + 1 >= passages.length
-      tells.textContent = over ? 'The passage is done.' : `${many(text.length - at, 'character')} to go. You try ${tried.size ? `for the ${tried.size + 1}th time`.replace(/\b(1|2|3)th/, (_, d) => ['first', 'second', 'third'][d - 1]) : 'for the first time'}.`
+      tells.textContent = over ? 'The passage is done.' : `${many(text.length - at, 'character')} to go. This is guess ${tried.size + 1}.`
       wrong.replaceChildren(...tried.size ? ['Not ', [...tried].map((k) => el('s', {}, shown(symbols.names[k]))).flatMap((e, i) => i ? [' ', e] : [e])].flat() : [' '])
       tally()
     }
@@ -89,9 +89,9 @@ RTX.part('widget-guess', (RTX) => {
       model.add(ids.get(text[at++]))
       expect()
       show()
-      const own = place === 1 ? 'at once' : `in ${many(place, 'guess')}; its first was ${named2(first)}`
+      const own = place === 1 ? 'at once' : `in ${many(place, 'guess')}; its first was ${nameOf(first)}`
       const ends = at < text.length ? '' : ` ${summary()}`
-      said.say(`${named2(k)} in ${many(guesses, 'guess')}${helped ? ', with the model' : ''}. The model had it ${own}, and paid ${bits.toFixed(1)} bits.${ends}`)
+      said.say(`${nameOf(k)} in ${many(guesses, 'guess')}${helped ? ', with the model' : ''}. The model had it ${own}, and paid ${bits.toFixed(1)} bits.${ends}`)
     }
     function summary() {
       const {lower, upper} = shannonBounds(counts.you)
