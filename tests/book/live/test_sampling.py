@@ -45,10 +45,11 @@ def test_a_text_grows_and_shrinks_and_a_dart_falls_by_the_shares(live, double):
     found = live(*PARTS).evaluate(
         """({weights, ids}) => {
           const text = new RTX.Written(RTX.character(matrices(weights)))
+          text.begin([3, 4])
+          text.begin([...ids.slice(0, 4), 6])
+          text.add(6)
+          text.back()
           text.begin(ids.slice(0, 4))
-          for (const wrong of [6, 6]) text.add(wrong)
-          text.back()
-          text.back()
           for (const id of ids.slice(4)) text.add(id)
           const share = {order: [2, 0, 1], p: [0.25, 0.25, 0.5], kept: 2}
           return {bits: text.rows.map(({bits}) => bits), logits: [...text.logits],

@@ -32,14 +32,15 @@ RTX.part('sampling', (RTX) => {
   // last symbol can be taken back at the cost of none. rows[i]: {id, bits, logits of what comes after it}
   class Written {
     constructor(model) {
-      this.model = model
-      this.begin([])
+      Object.assign(this, {model, rows: [], states: []})
+      model.reset()
     }
+    // Reads on where the symbols begin as what was read, and takes back the rest
     begin(ids) {
-      this.model.reset()
-      this.rows = []
-      this.states = []
-      for (const id of ids) this.add(id)
+      let same = 0
+      while (same < this.rows.length && this.rows[same].id === ids[same]) same++
+      while (this.rows.length > same) this.back()
+      for (const id of ids.slice(same)) this.add(id)
     }
     get logits() { return this.rows.at(-1).logits }
     add(id) {

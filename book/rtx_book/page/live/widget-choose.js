@@ -164,7 +164,8 @@ RTX.part('widget-choose', (RTX) => {
     const rule = radios('Keep', RULES, now.rule, (value) => { fit(now.rule = value); set('rule')(value) })
     body.append(el('label', {className: 'choose-field'}, el('span', {}, 'It begins with'), start), rule,
       el('div', {className: 'live-controls'}, Object.values(ranges).map(({label}) => label)),
-      strip, buttons, before.name, before.bar, after.name, after.bar, tells, list, said.element)
+      strip, buttons, before.name, before.bar, after.name, after.bar, tells,
+      el('p', {className: 'choose-name'}, 'Grey: the model’s probability. Blue: what is left of it. Press one to pick it, or type it here.'), list, said.element)
     fit()
     begin()
   })
