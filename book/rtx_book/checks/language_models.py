@@ -42,7 +42,7 @@ def check_tempered_top_p(answer: Callable[[Tensor, float, float], Tensor]) -> No
         crosses: every(lambda z, t, s: scaled(cut(z / t, s, lambda p, sums: sums <= s))),
         "what is left must be rescaled to sum to 1": every(lambda z, t, s: cut(z / t, s)),
         "the share was measured before the temperature acted: divide the logits first": every(warmed),
-        "multiplied by the temperature: divide, so that a low one sharpens": every(lambda z, t, s: scaled(cut(z * t, s))),
+        "the logits were multiplied: divide, so that a low one sharpens": every(lambda z, t, s: scaled(cut(z * t, s))),
         "the temperature is missing": every(lambda z, t, s: scaled(cut(z, s))),
         place: every(lambda z, t, s: scaled(cut(z / t, s)).sort(descending=True).values),
         "added up in the order of the ids: sort first, the most probable in front": every(rows),

@@ -1,4 +1,4 @@
-"""What the chapter on language models draws: a distribution and its cuts, what ways of writing do, what letters cost."""
+"""What the chapter on language models draws: a distribution and its cuts, ways of writing, what letters cost."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,14 +18,8 @@ _SIGNS = {" ": "␣", "\n": "⏎", "\t": "⇥"}
 def draw_cuts(whole: Any, cuts: Mapping[str, Any], characters: str) -> Figure:
     """Distributions as lines of length 1, the most probable character first; hatched is what a rule cuts off.
 
-    Parameters
-    ----------
-    whole
-        (V,) the model's probabilities.
-    cuts
-        By the name of a rule what it leaves (V,), which is drawn where it stood in ``whole``, as wide as it was.
-    characters
-        The V characters in the order of their ids.
+    ``whole`` (V,) are the model's probabilities by id, ``cuts`` what each rule leaves of them (V,); a kept character
+    is drawn where it stood, as wide as it was.
     """
     p = floats("whole", whole, len(characters), low=0)
     order = np.argsort(-p, kind="stable")
@@ -49,14 +43,13 @@ def draw_cuts(whole: Any, cuts: Mapping[str, Any], characters: str) -> Figure:
 
 
 def draw_ways(found: Mapping[str, tuple[float, float]], person: str) -> Figure:
-    """Of each way of writing the bits of a character and the share of strings that were there before; a line at ``person``."""
+    """By way of writing the bits of a character and the share of repeated strings; dashed: those of ``person``."""
     fig, axes = plt.subplots(1, 2, figsize=(5.8, 0.4 * len(found) + 1.2), sharey=True)
     for k, (ax, name) in enumerate(zip(axes, ("bits a character costs", "strings repeated"), strict=True)):
-        values = [own[k] for own in found.values()]
         ax.axvline(found[person][k], color=INK, linewidth=1.3, linestyle="--")
-        for row, (way, value) in enumerate(zip(found, values, strict=True)):
-            ax.plot(value, row, color=INK if way == person else CYCLE[0], marker=MARKERS[way == person], linestyle="none",
-                    markersize=8, clip_on=False)  # fmt: skip
+        for row, (way, own) in enumerate(found.items()):
+            look = {"color": INK if way == person else CYCLE[0], "marker": MARKERS[way == person], "linestyle": "none"}
+            ax.plot(own[k], row, markersize=8, clip_on=False, **look)
         ax.set(xlabel=name)
     axes[0].set_xlim(left=0)
     axes[0].set_yticks(range(len(found)), list(found))

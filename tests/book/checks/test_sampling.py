@@ -17,6 +17,10 @@ def before(share):
     return lambda p: p.cumsum(-1) - p < share
 
 
+def late(z, t, share):
+    return (z / t).where(kept(z.softmax(-1), before(share)) > 0, -torch.inf).softmax(-1)
+
+
 def in_place(z, t, share):
     p = (z / t).softmax(-1)
     p = p * before(share)(p)
@@ -28,7 +32,7 @@ SLIPS = {
     checks.check_tempered_top_p: [
         (lambda z, t, share: kept((z / t).softmax(-1), lambda p: p.cumsum(-1) <= share), "crosses the line"),
         (lambda z, t, share: kept((z / t).softmax(-1), before(share), scale=False), "rescaled"),
-        (lambda z, t, share: (z / t).where(kept(z.softmax(-1), before(share)) > 0, -torch.inf).softmax(-1), "before the"),
+        (late, "before the"),
         (lambda z, t, share: kept((z * t).softmax(-1), before(share)), "multiplied"),
         (lambda z, t, share: kept(z.softmax(-1), before(share)), "temperature is missing"),
         (lambda z, t, share: kept((z / t).softmax(-1), before(share), back=False), "sorted order"),

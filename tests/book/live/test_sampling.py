@@ -31,9 +31,8 @@ def drawn_from(monkeypatch, logits, **way):
 def test_what_is_cut_is_what_the_library_cuts(live, double, monkeypatch, way):
     logits = torch.randn(20, generator=torch.Generator().manual_seed(0), dtype=torch.float64).mul(2).round(decimals=1)
     given = {"topP" if name == "top_p" else name: value for name, value in way.items()}
-    found = live(*PARTS).evaluate(
-        "({logits, given}) => lists(RTX.cut(Float64Array.from(logits), given))", {"logits": logits.tolist(), "given": given}
-    )
+    cut = "({logits, given}) => lists(RTX.cut(Float64Array.from(logits), given))"
+    found = live(*PARTS).evaluate(cut, {"logits": logits.tolist(), "given": given})
     wanted = drawn_from(monkeypatch, logits, **way)
     assert error(found["p"], wanted) < BAR and found["kept"] == int((wanted > 0).sum())
     assert error(found["whole"], (logits / way.get("temperature", 1)).softmax(-1)) < BAR
@@ -87,7 +86,8 @@ def test_capitals_and_small_letters_are_one_symbol_and_ranks_are_counted(live):
         }"""
     )
     assert found["names"] == [" ", "a", "b"] and found["of"] == [0, 1, 2, 1, 2]
-    assert error(found["p"], [0.1, 0.45, 0.45]) < 1e-12 and found["ranks"][0] == 3 and sorted(found["ranks"]) == [1, 2, 3]
+    assert error(found["p"], [0.1, 0.45, 0.45]) < 1e-12
+    assert found["ranks"][0] == 3 and sorted(found["ranks"]) == [1, 2, 3]
 
 
 # ---- the panels
@@ -122,7 +122,8 @@ def test_a_rule_is_drawn_and_letters_are_picked_drawn_and_taken_back(widget):
     assert text() == f"abc d{first}"
     press(page, "Let it write")
     page.get_by_text("It wrote: ").wait_for()
-    assert re.search(r"Written: 201, at \d\.\d\d bits each for the model\. \d+ % of its", page.locator(".live-task").inner_text())
+    told = page.locator(".live-task").inner_text()
+    assert re.search(r"Written: 201, at \d\.\d\d bits each for the model\. \d+ % of its", told)
     page.get_by_label("It begins with").fill("f?e")
     assert text() == "fe"
     milliseconds = page.evaluate(
@@ -144,7 +145,8 @@ def test_a_hidden_text_is_guessed_and_the_model_guesses_too(widget):
     ranks = [1 + int((row > row[k]).sum()) for row, k in zip(p[3:], right, strict=False)]
     bits = [-math.log2(float(row[k])) for row, k in zip(p[3:], right, strict=False)]
     field = page.get_by_label("Your guess")
-    for key, said in (("a", "Not “a”."), ("a", "“a” was tried already"), ("x", "“x” never comes"), ("Enter", "Not new line")):
+    answers = [("a", "Not “a”."), ("a", "“a” was tried already"), ("x", "“x” never comes"), ("Enter", "Not new line")]
+    for key, said in answers:
         field.press(key)
         assert status(page).startswith(said)
     field.press("F")  # a capital counts as the small letter

@@ -48,8 +48,9 @@ RTX.part('widget-choose', (RTX) => {
       dart.hidden = now.u === null
       dart.style.left = `${100 * now.u}%`
       const hot = now.rule === 'greedy' || now.temperature === 1 ? '' : `, at temperature ${now.temperature}`
-      before.name.textContent = `What the model expects${hot}: ${entropy(whole).toFixed(2)} bits. Hatched: cut off, ${percent(1 - share)}`
-      after.name.textContent = `What is left, rescaled to 1: ${entropy(p).toFixed(2)} bits`
+      const cutOff = kept < V ? ` Hatched: cut off, ${percent(1 - share)}.` : ''
+      before.name.textContent = `What the model expects${hot}: ${entropy(whole).toFixed(2)} bits.${cutOff}`
+      after.name.textContent = `What is left, rescaled to 1: ${entropy(p).toFixed(2)} bits.`
       const most = Math.max(plain[order[0]], p[order[0]])
       order.forEach((id, place) => {
         const row = rows[place], [glyph, bar, numbers] = row.children, stays = place < kept
@@ -81,7 +82,10 @@ RTX.part('widget-choose', (RTX) => {
       Object.assign(now, {u: null, at: 0})
       show()
     }
-    const expects = () => `Next it expects ${found.order.slice(0, 3).map((id) => `${named(names[id])} ${percent(softmax(written.logits)[id])}`).join(', ')}.`
+    function expects() {
+      const p = softmax(written.logits), first = found.order.slice(0, 3)
+      return `Next it expects ${first.map((id) => `${named(names[id])} ${percent(p[id])}`).join(', ')}.`
+    }
 
     // --- one character
     function put(id, how) {
@@ -151,7 +155,8 @@ RTX.part('widget-choose', (RTX) => {
     let waiting
     const later = () => {
       clearTimeout(waiting)
-      waiting = setTimeout(() => { if (!timer) said.say(`${before.name.textContent}. ${after.name.textContent}. ${tells.textContent}`) }, 700)
+      const words = () => [before.name, after.name, tells].map((e) => e.textContent).join(' ')
+      waiting = setTimeout(() => { if (!timer) said.say(words()) }, 700)
     }
     const counts = Array.from({length: Math.min(V, 40)}, (_, i) => i + 1)
     const ranges = {

@@ -22,7 +22,10 @@ RTX.part('widget-guess', (RTX) => {
     const tells = el('p', {className: 'live-task'}), wrong = el('p', {className: 'guess-wrong'})
     const found = el('ol', {className: 'guess-found', 'aria-label': 'Letters found, each with two numbers: you, the model'})
     const table = el('table', {className: 'guess-table'})
-    const help = button('Let the model guess on', () => { hit(tried.size + rank(p.map((own, k) => tried.has(k) ? -1 : own), now()), true); field.focus() })
+    const help = button('Let the model guess on', () => {
+      hit(tried.size + rank(p.map((own, k) => tried.has(k) ? -1 : own), now()), true)
+      field.focus()
+    })
     const next = button('Another passage', () => { passage++; begin(); field.focus() })
     const now = () => symbols.of[ids.get(text[at])]
     const nameOf = (k) => named(symbols.names[k])
@@ -47,7 +50,7 @@ RTX.part('widget-guess', (RTX) => {
       rest.textContent = '·'.repeat(Math.max(0, text.length - at - 1))
       next.disabled = passage + 1 >= passages.length
       tells.textContent = over ? 'The passage is done.' : `${many(text.length - at, 'character')} to go. This is guess ${tried.size + 1}.`
-      wrong.replaceChildren(...tried.size ? ['Not ', [...tried].map((k) => el('s', {}, shown(symbols.names[k]))).flatMap((e, i) => i ? [' ', e] : [e])].flat() : [' '])
+      wrong.replaceChildren(...tried.size ? ['Not', ...[...tried].flatMap((k) => [' ', el('s', {}, shown(symbols.names[k]))])] : [' '])
       tally()
     }
     function tally() {
@@ -55,8 +58,9 @@ RTX.part('widget-guess', (RTX) => {
       table.hidden = !letters
       if (!letters) return
       const mean = (own) => own.reduce((sum, count, k) => sum + count * (k + 1), 0) / letters
-      const columns = [counts.you, counts.model].map((own) => ({...shannonBounds(own), mean: mean(own), once: own[0] / letters}))
-      const line = (name, write, last) => el('tr', {}, el('th', {scope: 'row'}, name), columns.map((own, k) => el('td', {}, last ? last[k] : write(own))))
+      const column = (own, paid) => ({...shannonBounds(own), mean: mean(own), once: own[0] / letters, paid})
+      const columns = [column(counts.you), column(counts.model, bits / letters)]
+      const line = (name, write) => el('tr', {}, el('th', {scope: 'row'}, name), columns.map((own) => el('td', {}, write(own))))
       table.replaceChildren(
         el('caption', {}, `${many(letters, 'character')} so far, ${K} to choose from; capitals count as small letters`),
         el('thead', {}, el('tr', {}, ['', 'you', 'the model'].map((name) => el(name ? 'th' : 'td', name ? {scope: 'col'} : {}, name)))),
@@ -65,7 +69,7 @@ RTX.part('widget-guess', (RTX) => {
           line('guesses a character', (own) => own.mean.toFixed(1)),
           line('bits a character, at least', ({lower}) => lower.toFixed(2)),
           line('bits a character, at most', ({upper}) => upper.toFixed(2)),
-          line('bits it paid (cross-entropy)', null, ['–', (bits / letters).toFixed(2)])))
+          line('bits it paid (cross-entropy)', ({paid}) => paid?.toFixed(2) ?? '–')))
     }
 
     // --- guessing
@@ -91,11 +95,13 @@ RTX.part('widget-guess', (RTX) => {
       show()
       const own = place === 1 ? 'at once' : `in ${many(place, 'guess')}; its first was ${nameOf(first)}`
       const ends = at < text.length ? '' : ` ${summary()}`
-      said.say(`${nameOf(k)} in ${many(guesses, 'guess')}${helped ? ', with the model' : ''}. The model had it ${own}, and paid ${bits.toFixed(1)} bits.${ends}`)
+      const yours = `${nameOf(k)} in ${many(guesses, 'guess')}${helped ? ', with the model' : ''}`
+      said.say(`${yours}. The model had it ${own}, and paid ${bits.toFixed(1)} bits.${ends}`)
     }
     function summary() {
       const {lower, upper} = shannonBounds(counts.you)
-      return `By your guesses a character is worth ${lower.toFixed(2)} to ${upper.toFixed(2)} bits; the model paid ${(totals.bits / totals.letters).toFixed(2)}.`
+      const yours = `${lower.toFixed(2)} to ${upper.toFixed(2)} bits`, paid = (totals.bits / totals.letters).toFixed(2)
+      return `By your guesses a character is worth ${yours}; the model paid ${paid}.`
     }
     body.append(
       el('p', {className: 'guess-text'}, open, gap, rest),
