@@ -59,7 +59,8 @@ RTX.part('widget-choose', (RTX) => {
         bar.style.setProperty('--left', `${100 * p[id] / most}%`)
         numbers.textContent = `${percent(plain[id])} → ${stays ? percent(p[id]) : '0'}`
         row.className = stays ? '' : 'choose-out'
-        row.setAttribute('aria-label', `${named(names[id])}: the model ${percent(plain[id])}, ${stays ? `now ${percent(p[id])}` : 'cut off'}`)
+        const then = stays ? `now ${percent(p[id])}` : 'cut off'
+        row.setAttribute('aria-label', `${named(names[id])}: the model ${percent(plain[id])}, ${then}`)
         row.tabIndex = place === now.at ? 0 : -1
       })
       const own = written.rows.slice(begun), letters = own.map(({id}) => names[id]), grams = new Set()
@@ -170,7 +171,8 @@ RTX.part('widget-choose', (RTX) => {
     body.append(el('label', {className: 'choose-field'}, el('span', {}, 'It begins with'), start), rule,
       el('div', {className: 'live-controls'}, Object.values(ranges).map(({label}) => label)),
       strip, buttons, before.name, before.bar, after.name, after.bar, tells,
-      el('p', {className: 'choose-name'}, 'Grey: the model’s probability. Blue: what is left of it. Press one to pick it, or type it here.'), list, said.element)
+      el('p', {className: 'choose-name'}, 'Grey: the model’s probability. Blue: what is left of it. Press a character to pick it.'),
+      list, said.element)
     fit()
     begin()
   })
