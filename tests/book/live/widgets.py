@@ -88,6 +88,18 @@ def write():
     return {"models": {"GPT": gpt()}, **told}
 
 
+def lstm():
+    return {"LSTM": disturb(Readout(LSTM(V, 6), V), 0.4)}
+
+
+def choose():
+    return {"models": lstm(), "characters": LETTERS, "text": "abc d"}
+
+
+def guess():
+    return {"models": lstm(), "characters": LETTERS, "passages": ["abc fed", "cab dead"], "given": 4}
+
+
 def digits():
     scans = {"0": [[0] * 8] * 8, "1": [[0, 0, 0, 16, 8, 0, 0, 0]] * 8}
     return {"models": {"reader": disturb(Readout(RNN(8, 32), 10), 0.3)}, "scans": scans, "start": 1}
@@ -117,7 +129,8 @@ def pieces():
 
 
 GIVEN = {  # of each kind: what `play` is given
-    **{made.__name__: made for made in (adder, digits, gaps, parity, pieces, positions, tune, window, words, write)},
+    **{made.__name__: made for made in (adder, choose, digits, gaps, guess, parity, pieces, positions)},
+    **{made.__name__: made for made in (tune, window, words, write)},
     "gates": lambda: {"pulses": {3: 1, 7: 1}},
     "pulses": lambda: {"u": 0.9, "pulses": {3: 1}},
     "scan-tree": lambda: {"u": -0.7},

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rtx_book.page.figure import to_svg
+from rtx_book.pictures.language_models import draw_cuts, draw_passage
 from rtx_book.pictures.orders import draw_order
 from rtx_book.pictures.parallel import draw_hops
 from rtx_book.pictures.pretraining import draw_fillings
@@ -33,6 +34,8 @@ FIGURES = {
     "stack": lambda w: attention_stack({"a": EVEN}, w, w, border=3),
     "alignment": lambda w: draw_alignment(w, w, EVEN + np.eye(16), marked=[1], rows=3),
     "fillings": lambda w: draw_fillings(w, 1, w, {"m": EVEN[0]}, rows=16),
+    "cuts": lambda w: draw_cuts(EVEN[0], {"all": EVEN[0]}, w),
+    "passage": lambda w: draw_passage(w, EVEN[0]),
     "order": lambda w: draw_order(w, [3, 0, 1]),
     "hops": lambda w: draw_hops(w, EVEN[:2], " ".join(w), w[0], right=w[1]),
     "states": lambda w: draw_states({"m": EVEN}, w, w, row=w[2]),

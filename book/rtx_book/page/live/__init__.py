@@ -37,6 +37,8 @@ PARTS: dict[str, tuple[str, ...]] = {
     "tune": ("random", "arithmetic", "recurrent", "attention", "local", "roll", "widget-tune"),
     "gaps": ("random", "arithmetic", "attention", "bert", "widget-gaps"),
     "adder": ("arithmetic", "neural-gpu", "addition", "widget-adder"),
+    "choose": ("random", "arithmetic", "recurrent", "reading", "sampling", "widget-choose"),
+    "guess": ("arithmetic", "recurrent", "reading", "sampling", "guessing", "widget-guess"),
     "parity": ("random", "arithmetic", "recurrent", "attention", "mixers", "parity", "parity-picture", "widget-parity"),
     "pieces": ("pieces", "widget-pieces"),
 }

@@ -2,7 +2,12 @@
 RTX.part('reading', (RTX) => {
   const {affine, row, softmax, tree, Recurrent, CharGPT, CharXL} = RTX
 
-  // rtx_lib.layers.Readout of an LSTM (or an RNN or a GRU) on a table of ids
+  // Characters as they are shown and as they are said, and a probability
+  const SHOWN = {' ': '␣', '\n': '⏎', '\t': '⇥'}, NAMED = {' ': 'space', '\n': 'new line', '\t': 'tab'}
+  const shown = (c) => SHOWN[c] || c, named = (c) => NAMED[c] || `“${c}”`
+  const percent = (p) => p >= 0.0995 ? `${Math.round(100 * p)} %` : `${(100 * p).toFixed(1)} %`
+
+  // rtx_lib.layers.Readout of an LSTM (or an RNN or a GRU) on ids, with a table of them or straight into the core
   class CharRecurrent {
     constructor(weights) {
       this.w = tree(weights)
@@ -11,7 +16,8 @@ RTX.part('reading', (RTX) => {
     reset() { this.core.reset() }
     read(id) {
       const {embedding, linear} = this.w
-      return {logits: affine(linear.weight, this.core.read(row(embedding.weight, id)).h, linear.bias)}
+      const x = embedding ? row(embedding.weight, id) : Float64Array.from({length: linear.weight.r}, (_, j) => +(j === id))
+      return {logits: affine(linear.weight, this.core.read(x).h, linear.bias)}
     }
   }
 
@@ -106,5 +112,5 @@ RTX.part('reading', (RTX) => {
     work()
     return () => { ended = true }
   }
-  Object.assign(RTX, {CharRecurrent, character, mean, Reading, Comparison, slices})
+  Object.assign(RTX, {shown, named, percent, CharRecurrent, character, mean, Reading, Comparison, slices})
 })

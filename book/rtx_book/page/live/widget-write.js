@@ -2,12 +2,9 @@
 // and where there is a memory, what more of it changes.
 RTX.part('widget-write', (RTX) => {
   const {el, range, radios, select, button, voice, still, softmax} = RTX
-  const {Reading, Comparison, character, mean, slices} = RTX
+  const {Reading, Comparison, character, mean, slices, shown, named, percent} = RTX
   const MOST = 1000, MORE = 120, TOP = 8, PAUSE = 700, COMPARED = 800, BEHIND = 4
   const MEMORIES = [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512], TEMPERATURES = [0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.5, 2]
-  const SHOWN = {' ': '␣', '\n': '⏎', '\t': '⇥'}, NAMED = {' ': 'space', '\n': 'new line', '\t': 'tab'}
-  const shown = (c) => SHOWN[c] || c, named = (c) => NAMED[c] || `“${c}”`
-  const percent = (p) => p >= 0.0995 ? `${Math.round(100 * p)} %` : `${(100 * p).toFixed(1)} %`
 
   // options: characters, the vocabulary in the order of its ids; text, what stands there at first; reads, by the name
   // of a model the settings of RTX.character
