@@ -100,7 +100,9 @@ def check_word_perplexity(answer: float) -> None:
     assert math.isclose(given, right, rel_tol=0.02), (
         f"{given:.4g} is not it: a word costs {PIECES / WORDS} times what a piece costs, in nats"
     )
-    print(f"Right: {PIECES / WORDS} pieces of {NATS} nats are {NATS * PIECES / WORDS} nats, and e to that is {right:.1f}.")
+    print(
+        f"Right: {PIECES / WORDS} pieces of {NATS} nats are {NATS * PIECES / WORDS} nats, and e to that is {right:.1f}."
+    )
 
 
 _CASES = ((2.0, 0.7), (0.6, 0.95), (1.0, 0.6), (1.5, 0.8))  # temperature, share
