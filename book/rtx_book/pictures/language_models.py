@@ -6,7 +6,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import MultipleLocator, PercentFormatter
 
 from rtx_book.page.grids import HATCHED
 from rtx_lib.plots.heatmaps import floats, word
@@ -52,6 +52,7 @@ def draw_ways(found: Mapping[str, tuple[float, float]], person: str) -> Figure:
             ax.plot(own[k], row, markersize=8, clip_on=False, **look)
         ax.set(xlabel=name)
     axes[0].set_xlim(left=0)
+    axes[0].xaxis.set_major_locator(MultipleLocator(1))
     axes[0].set_yticks(range(len(found)), list(found))
     axes[0].invert_yaxis()
     axes[1].set_xscale("symlog", linthresh=0.01, linscale=0.6)
