@@ -158,7 +158,8 @@ class GPTPieces:
 
     def __init__(self) -> None:
         merges, ids = (Path(fetch(name)).read_text(encoding="utf-8") for name in self.files)
-        self.merges = [tuple(line.split()) for line in merges.splitlines()[1:] if line]
+        lines = (line.partition(" ") for line in merges.splitlines()[1:])
+        self.merges = [(first, second) for first, _, second in lines]
         self._ids: dict[str, int] = json.loads(ids)
         self.vocabulary = sorted(self._ids, key=self._ids.__getitem__)
         self._ranks = {pair: rank for rank, pair in enumerate(self.merges)}

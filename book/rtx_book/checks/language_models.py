@@ -25,7 +25,7 @@ _MERGES: list[Pair] = [
     ("lo", "w"),
     ("e", "s"),
 ]
-_WORDS = ("there", "theses", "ertheres", "lower", "aaaaa", "x", "ererth")
+_WORDS = ("there", "these", "ertheres", "lower", "aaaaa", "x", "ererth")
 
 
 @exercise("Right: at each turn the pair that was learned first, wherever it stands.")

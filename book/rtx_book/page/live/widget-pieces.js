@@ -60,7 +60,8 @@ RTX.part('widget-pieces', (RTX) => {
       tells.textContent = `${counted(total, 'piece')} ` + (merge
         ? `after merge ${k} of ${used.length}: ${written(merge.a)} + ${written(merge.b)} → ${written(merge.id)}, ` +
           `learned as number ${(rank + 1).toLocaleString('en')} of ${pieces.merges.length.toLocaleString('en')}.`
-        : `before the first of ${counted(used.length, 'merge')}: ${pieces.end ? 'characters' : 'bytes'}.`)
+        : `${used.length ? `before the first of ${counted(used.length, 'merge')}` : 'as no merge fits'}: ` +
+          `${pieces.end ? 'characters' : 'bytes'}.`)
       place.setAttribute('aria-valuetext', tells.textContent)
       back.disabled = !k
       on.disabled = k === used.length
