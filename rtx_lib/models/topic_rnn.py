@@ -82,7 +82,7 @@ class TopicRNN(nn.Module):
         self.counts = nn.Linear(vocabulary, inference_size)  # the first layer of g, of X_c
         self.inference = nn.Sequential(nn.ReLU(), nn.Linear(inference_size, inference_size), nn.ReLU())
         self.mean, self.log_std = nn.Linear(inference_size, topics), nn.Linear(inference_size, topics)  # W_1 and W_2
-        self.register_buffer("stop", torch.zeros(vocabulary, dtype=torch.bool))
+        self.register_buffer("stop", torch.zeros(vocabulary, dtype=torch.bool), persistent=False)
         self.stop[list(stop_words)] = True
 
     def posterior(self, summed: Tensor) -> tuple[Tensor, Tensor, Tensor]:

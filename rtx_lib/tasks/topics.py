@@ -20,7 +20,7 @@ from rtx_lib.tasks.vocabulary import SPECIAL, Vocabulary
 from rtx_lib.tasks.windows import Windows, symbol_count, symbol_loss, symbol_metrics, text_of
 
 SENTENCES = 10  # in a document, as Mikolov and Zweig (2012) cut PTB
-STOPS = 0.1  # of the documents hold a stop word
+STOPS = 0.2  # of the documents hold a stop word
 RECENT = 200  # words in the cache
 Gram = tuple[int, ...]
 
@@ -35,7 +35,7 @@ class TopicText:
         stop     *          *    *                           stop words
 
     x and y (B, T) int64, read as a stream (or in windows). Documents are runs of ten sentences. `stop_words` are the
-    ids that stand in a tenth of the training documents or more, and the special ones: no list is needed.
+    ids that stand in a fifth of the training documents or more, and the special ones: no list is needed.
     `word_topics` gives LDA's p(topic | word).
 
     Metrics are "loss", "accuracy" and the mean losses of "stop words" and "other words", and of the words `watched`;
