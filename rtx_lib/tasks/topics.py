@@ -87,21 +87,21 @@ class TopicText:
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """Mean cross-entropy in nats; of the terms (B, T) of an ELBO, minus their mean."""
-        return -prediction.mean() if prediction.ndim == 2 else symbol_loss(self, prediction, y)
+        return -prediction.mean() if self.told and prediction.shape == y.shape else symbol_loss(self, prediction, y)
 
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
         """{"loss", "accuracy"}, and for each group of words what it adds to the loss, and its share of them."""
         found, flat = symbol_metrics(self, prediction, y), y.flatten()
         losses = F.cross_entropy(prediction.detach().flatten(0, 1), flat, reduction="none").double()
         sums = losses.new_zeros(self.vocabulary).index_add_(0, flat, losses) / len(flat)
-        shares = flat.bincount(minlength=self.vocabulary) / len(flat)
+        shares = flat.bincount(minlength=self.vocabulary).double() / len(flat)
         for name, ids in self.groups.items():
             found |= {name: sums[ids].sum().item(), f"share of {name}": shares[ids].sum().item()}
         return found
 
     def finish(self, metrics: dict[str, float]) -> dict[str, float]:
-        """`metrics` of a whole split with "perplexity", e to the mean loss, and each group's own mean loss."""
-        means = {name: metrics[name] / (metrics[f"share of {name}"] or math.nan) for name in self.groups}
+        """`metrics` of a whole split with "perplexity", e to the mean loss, and each group's mean loss if it occurs."""
+        means = {name: metrics[name] / share for name in self.groups if (share := metrics[f"share of {name}"])}
         return metrics | means | {"perplexity": math.exp(metrics["loss"])}
 
     def baselines(self) -> dict[str, float]:
