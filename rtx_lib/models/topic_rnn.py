@@ -15,8 +15,8 @@ network reads off the counts X_c of the document's words that are no stop words:
     q(theta | X_c) = N(mu, diag(sigma^2)),  mu = W_1 g(X_c) + a_1,  log sigma = W_2 g(X_c) + a_2
 
 Perplexity needs p(y_t | y_1..y_{t-1}): X_c is then counted in a window of the last words alone, theta is mu, and l_t,
-which nobody knows before the word is there, is summed over. The authors move their window in jumps, since g is dear. Its
-first layer is linear in the counts, so a running sum gives it at every word.
+which nobody knows before the word is there, is summed over. The authors do not move theirs at every word, since g is
+dear. Its first layer is linear in the counts, so here a running sum gives it at every word.
 
 Otherwise than there: the logits v_i^T h have a bias, as every readout of this library has.
 """

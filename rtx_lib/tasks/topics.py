@@ -166,9 +166,9 @@ def witten_bell(train: Sequence[int], text: Sequence[int], vocabulary: int, orde
     for t in range(1, len(text)):
         p = 1 / vocabulary
         for n in range(min(order, t + 1)):
-            h = tuple(text[t - n : t])
-            if h in total:
-                p = (grams[(*h, text[t])] + followers[h] * p) / (total[h] + followers[h])
+            gram = tuple(text[t - n : t + 1])
+            if (h := gram[:-1]) in total:
+                p = (grams[gram] + followers[h] * p) / (total[h] + followers[h])
         found.append(p)
     return found
 
@@ -194,8 +194,10 @@ def _baselines(task: TopicText) -> dict[str, float]:
         return [torch.tensor(witten_bell(train, part, task.vocabulary, order)).double() for part in parts]
 
     counted, cache = losses(3), [torch.tensor(recent_shares(part)).double() for part in parts]
-    mixed = [[-((1 - w / 20) * p + w / 20 * q).log().mean().item() for w in range(20)] for p, q in
-             zip(counted, cache, strict=True)]
+    mixed = [
+        [-((1 - w / 20) * p + w / 20 * q).log().mean().item() for w in range(20)]
+        for p, q in zip(counted, cache, strict=True)
+    ]
     best = min(range(20), key=mixed[0].__getitem__)
     return {
         "uniform guess loss": math.log(task.vocabulary),

@@ -70,7 +70,9 @@ def _core(core: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
 
 def _words(core: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
     """A core that reads words through an embedding as wide as itself."""
-    return lambda task, hidden_size: Readout(core(hidden_size, hidden_size), task.output_size, vocabulary=task.vocabulary)
+    return lambda task, hidden_size: Readout(
+        core(hidden_size, hidden_size), task.output_size, vocabulary=task.input_size
+    )
 
 
 def _in_context(task: Any, topics: int, **how: Any) -> nn.Module:

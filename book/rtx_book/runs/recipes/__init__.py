@@ -13,6 +13,7 @@ RECIPES: dict[str, Recipe] = {
 }
 
 BESIDE: dict[str, Recipe] = {
-    recipe.name: recipe for recipe in (*between.TRIALS, *race.RECIPES, *returns.TRIALS, *returns.REPEATED, *topics.TRIALS)
+    recipe.name: recipe
+    for recipe in (*between.TRIALS, *race.RECIPES, *returns.TRIALS, *returns.REPEATED, *topics.TRIALS)
 }
 """Runs by which rates are chosen, and all that may follow from them; most are never made."""

@@ -5,7 +5,7 @@ from typing import Any
 from .recipe import COSINE, Recipe
 from .returns import RATES, trial
 
-# The papers' nets have 10 to 300 hidden units and 10,000 words; here, 64, and the most frequent words, [UNK] among them.
+# The papers' nets have 10 to 300 hidden units and 10,000 words; here 64, and the most frequent words, [UNK] among them.
 # Streams of 64 words at a time are the documents of TopicRNN's training. Of PTB 300 steps read a third of each stream.
 _HIDDEN: dict[str, Any] = {"hidden_size": 64}
 _SETTINGS = COSINE | {"batch_size": 16, "stream_length": 64, "eval_every": 50, "eval_batches": 8, "eval_batch_size": 16}
@@ -30,10 +30,8 @@ def _recipe(source: str, model: str) -> Recipe:
     on = "Penn Treebank, words" if source == "ptb" else "Python's help, words"
     lr = _CHOSEN[source].get(model, 1e-2)
     name = f"topics-{source}-{model}"
-    return Recipe(
-        name, f"{about} on {on}", kind, "topics", STEPS[source], lr=lr, model_arguments=_HIDDEN | more,
-        task_arguments=task, **settings,
-    )  # fmt: skip
+    how = {"model_arguments": _HIDDEN | more, "task_arguments": task} | settings
+    return Recipe(name, f"{about} on {on}", kind, "topics", STEPS[source], lr=lr, **how)
 
 
 RECIPES = [_recipe(source, model) for source in STEPS for model in MODELS]
