@@ -9,7 +9,7 @@ from .returns import RATES, trial
 # Streams of 64 words at a time are the documents of TopicRNN's training. Of PTB 300 steps read a third of each stream.
 _HIDDEN: dict[str, Any] = {"hidden_size": 64}
 _SETTINGS = COSINE | {"batch_size": 16, "stream_length": 64, "eval_every": 50, "eval_batches": 8, "eval_batch_size": 16}
-_WORDS, STEPS = {"pydoc": 1_000, "ptb": 2_000}, {"pydoc": 150, "ptb": 300}
+_WORDS, STEPS = {"pydoc": 1_000, "ptb": 2_000}, {"pydoc": 100, "ptb": 300}
 MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "rnn": ("tanh RNN", "word-rnn", {}),
     "context-rnn": ("Context-dependent RNN", "context-rnn", {"topics": 20}),
