@@ -73,7 +73,7 @@ class ContextRNN(nn.Module):
         """Map ids (B, T) to logits (B, T, V) and the state: that of the cell, and log c (B, K)."""
         expect_ids(x, self.input_size)
         inner, context = (None, None) if state is None else expect_tuple(state, 2, "(state, context)")
-        context = expect_state(context, (len(x), self.topics), self.word_topics, "state[1]")
+        context = expect_state(context, (x.shape[0], self.topics), self.word_topics, "state[1]")
         told, context = self.context(x, context)
         told = self.topics * told
         s, inner = self.core(torch.cat([self.embedding(x), told], -1), inner)

@@ -128,5 +128,5 @@ class TopicRNN(nn.Module):
         expect_ids(x, self.input_size)
         inner, words = (None, x[:, :0]) if state is None else expect_tuple(state, 2, "(state, words)")
         h, inner = self.core(self.embedding(x), inner)
-        words = torch.cat([expect(words, (len(x), "M"), "state[1]", like=x), x], 1)
+        words = torch.cat([expect(words, (x.shape[0], "M"), "state[1]", like=x), x], 1)
         return h, words, (inner, words[:, max(0, words.shape[1] - self.window + 1) :])
