@@ -10,6 +10,7 @@ from rtx_lib.layers.arguments import keep_arguments
 
 from .bert import BERT, BERTClassifier, BERTEncoder
 from .bytenet import ByteNet
+from .context_rnn import ContextRNN
 from .convs2s import ConvS2S
 from .deep_indrnn import DenseIndRNN, ResidualIndRNN
 from .deep_transition import DeepTransitionGRU
@@ -35,6 +36,7 @@ from .s4d import S4D
 from .self_attention_classifier import SelfAttentionClassifier
 from .seq2seq import Seq2Seq
 from .tcn import TCN
+from .topic_rnn import TopicRNN
 from .transformer import CausalTransformer, Encoder, Transformer
 from .transformer_xl import TransformerXL
 from .transformer_xl_variants import AdaptiveTransformerXL, PositionedTransformerXL

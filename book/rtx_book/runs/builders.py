@@ -3,6 +3,7 @@
 import fnmatch
 import functools
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -40,6 +41,7 @@ TASKS: dict[str, Callable[..., Any]] = {
     "text": tasks.CharacterText,
     "music": tasks.PolyphonicMusic,
     "ptb": tasks.PennTreebank,
+    "topics": tasks.TopicText,
     "enwik8": tasks.Enwik8,
     "sentiment": tasks.Sentiment,
     "generated-sentiment": tasks.GeneratedSentiment,
@@ -64,6 +66,18 @@ TASKS: dict[str, Callable[..., Any]] = {
 def _core(core: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
     """A recurrent core, which gets a readout."""
     return lambda task, **how: Readout(core(task.input_size, **how), task.output_size, vocabulary=task.vocabulary)
+
+
+def _words(core: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+    """A core that reads words through an embedding as wide as itself."""
+    return lambda task, hidden_size: Readout(
+        core(hidden_size, hidden_size), task.output_size, vocabulary=task.input_size
+    )
+
+
+def _in_context(task: Any, topics: int, **how: Any) -> nn.Module:
+    """Told what LDA says of the task's words."""
+    return models.ContextRNN(task.vocabulary, topics, **how).tell_(task.word_topics(topics))
 
 
 def _whole(model: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
@@ -193,6 +207,10 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "lstm": _core(LSTM),
     "gru": _core(GRU),
     "bag": _core(Bag),
+    "word-rnn": _words(RNN),
+    "word-lstm": _words(partial(LSTM, backend="torch")),
+    "context-rnn": _in_context,
+    "topic-rnn": lambda task, **how: models.TopicRNN(task.vocabulary, task.stop_words, **how),
     "deep-gru": _core(models.DeepTransitionGRU),
     "indrnn": _whole(models.PlainIndRNN),
     "qrnn": _whole(models.QRNN),

@@ -18,6 +18,7 @@ from typing import Any
 from rtx_book.records.seeds import summarise
 from rtx_book.runs import tuning
 from rtx_book.runs.recipes import Recipe, attention, between, orders, parallel, pretraining, race, recurrence, returns
+from rtx_book.runs.recipes import topics as words_with_topics
 from rtx_book.runs.recipes.recipe import AGAIN_SEEDS
 from rtx_book.runs.runs import made
 from rtx_lib.training import check_device
@@ -55,6 +56,10 @@ def _recorded(recipes: Sequence[Recipe]) -> list[Recipe]:
 
 SWEEPS: dict[str, Sweep] = {
     "recurrence": Sweep("the part on recurrence", _recorded(recurrence.RECIPES)),
+    "topics": Sweep("words with a topic and without", words_with_topics.RECIPES, words_with_topics.SEEDS),
+    "topics-rates": Sweep(
+        "the rates of these", words_with_topics.TRIALS, returns.TUNING_SEEDS, follow=tuning.next_topics
+    ),
     "attention": Sweep("the part on attention", _recorded(attention.RECIPES)),
     "between": Sweep("R-Transformer and Transformer-XL", _recorded(between.RECIPES)),
     "between-rates": Sweep("the learning rates that the R-Transformer and Transformer-XL tried", between.TRIALS, (0,)),

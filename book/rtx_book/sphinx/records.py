@@ -35,6 +35,7 @@ GROUPS = (
     ("Gates", "copy-|digits-|forget-bias-|depth-"),
     ("Gates and IndRNN: the adding problem over long distances", "long-|told-"),
     ("IndRNN and R-Transformer: MNIST by pixels", "pixel-mnist-"),
+    ("Language models: words with a topic and without", "topics-"),
     ("Attention: number words", "numbers-(?!bytenet|convs2s)"),
     ("Positions: the symbol of so many steps ago", "lag"),
     ("Transformer: German number words, and characters", "german-|shakespeare-(?!stream|xl)"),

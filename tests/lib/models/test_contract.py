@@ -21,6 +21,7 @@ from rtx_lib.layers.positions import SCHEMES
 from rtx_lib.layers.selective import SelectiveRecurrence
 from rtx_lib.models.bert import BERT, BERTClassifier
 from rtx_lib.models.bytenet import ByteNet, receptive_field
+from rtx_lib.models.context_rnn import ContextRNN
 from rtx_lib.models.convs2s import ConvS2S
 from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
 from rtx_lib.models.deep_transition import LGRU, TGRU, DeepTransitionGRU
@@ -46,6 +47,7 @@ from rtx_lib.models.s4d import S4D
 from rtx_lib.models.self_attention_classifier import SelfAttentionClassifier
 from rtx_lib.models.seq2seq import Seq2Seq
 from rtx_lib.models.tcn import TCN
+from rtx_lib.models.topic_rnn import TopicRNN
 from rtx_lib.models.transformer import CausalTransformer, Encoder, Transformer
 from rtx_lib.models.transformer_xl import TransformerXL
 from rtx_lib.models.transformer_xl_variants import AdaptiveTransformerXL, PositionedTransformerXL
@@ -65,6 +67,7 @@ GATED = {"width": 4, "encoder": [(4, 3), (6, 2)], "decoder": [(4, 3), (6, 2), (6
 
 CLIPPED = {"hidden_size": 6, "cell_clip": 3.0, "projection_clip": 3.0}
 MIXED = {"width": 6, "layers": 2}
+TOPICS = {"topics": 4, "hidden_size": 5}
 STORY = {"sentence_length": T, "memory_size": 4, "width": 5}
 
 
@@ -206,6 +209,10 @@ IDS = {
     "elmo": partial(BidirectionalLM, V, width=5),
     "elmo-fused": partial(BidirectionalLM, V, width=5, skip=True, dropout=0.3, backend="torch"),
     "elmo-clipped": partial(BidirectionalLM, V, width=5, **CLIPPED, skip=True, dropout=0.3),
+    "context-rnn": lambda: ContextRNN(V, 4, 5).tell_(torch.rand(V, 4)),
+    "context-lstm": lambda: ContextRNN(V, 4, 5, decay=0.5, cell="lstm").tell_(torch.rand(V, 4)),
+    "topic-rnn": partial(TopicRNN, V, [0, 3], 4, 5, inference_size=6),
+    "topic-gru": partial(TopicRNN, V, [1], 4, 5, window=2, inference_size=6, cell="gru"),
     "neural-gpu": partial(NeuralGPU, V, V, width=3, channels=5),
     "neural-gpu-1": partial(NeuralGPU, V, V, width=1, channels=6, layers=1, kernel_size=5, dropout=0.3),
     "r-transformer-ids": partial(RTransformer, V, V, **LOCAL, vocabulary=V, tied=True, embedding_dropout=0.3),
@@ -679,6 +686,8 @@ CONSTRUCTORS = [
     (Seq2Seq, TWO | SEQ, {}),
     (Word2Vec, WORDS | {"width": 4}, {}),
     (MemoryNetwork, WORDS | STORY, {}),
+    (ContextRNN, WORDS | TOPICS, {"decay": 1.0}),
+    (TopicRNN, WORDS | TOPICS | {"stop_words": [0]}, {}),
     (Transformer, TWO | SIZE, {"heads": 3, "layers": 0}),
     (SelfAttentionClassifier, SENTENCE, {"positions": "xl"}),
     (SelfAttentionClassifier, SENTENCE | {"positions": "shaw"}, {"clip": 0}),
