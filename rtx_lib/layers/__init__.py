@@ -22,5 +22,6 @@ from .positions import (
 )
 from .selective import SelectiveRecurrence
 from .short_convolution import ShortConvolution
+from .speculative import speculate
 
 keep_arguments(list(vars().values()))  # so that save() can write them down, and load() make them again

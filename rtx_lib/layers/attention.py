@@ -175,6 +175,10 @@ class MultiHeadAttention(nn.Module):
     where m is x itself (self-attention) or a memory (cross-attention). The parameters bear the names and the layout
     of ``torch.nn.MultiheadAttention``: W_Q, W_K and W_V lie on top of each other in ``in_proj_weight``.
 
+    With G < H heads of keys and values, W_K and W_V have GK rows, and the queries' head h looks with k_g and v_g,
+    g = floor(h G / H): grouped queries (Ainslie et al. 2023, section 2.2); G = 1 is multi-query attention (Shazeer
+    2019, section 3). The cache is smaller by H / G. The scores cost what they did.
+
     While nobody looks at the weights, torch's fused kernel computes the heads and they are never stored. A forward
     hook on ``weights_tap`` sees them, (B, H, T, S), before dropout; if it returns other weights, those are used.
     The kernel has no second derivatives: they are had in float64, with such a hook, or within
@@ -195,16 +199,28 @@ class MultiHeadAttention(nn.Module):
         A position scheme; in self-attention, those of its methods ``rotate``, ``score_bias`` and ``value_bias`` that
         it has are asked, with the position of the first query as ``offset``. The last one needs
         the weights and therefore the slower form.
+    key_heads
+        G, which divides H; H if None.
     """
 
     def __init__(
-        self, width: int, heads: int, *, bias: bool = True, dropout: float = 0.0, positions: Any = None
+        self,
+        width: int,
+        heads: int,
+        *,
+        bias: bool = True,
+        dropout: float = 0.0,
+        positions: Any = None,
+        key_heads: int | None = None,
     ) -> None:
         super().__init__()
         expect_each(width=width, heads=(heads, f"divisor of {width}"), dropout=(dropout, "[0, 1)"))
         self.width, self.heads, self.dropout, self.positions = width, heads, dropout, positions
-        self.in_proj_weight = nn.Parameter(torch.empty(3 * width, width))
-        self.in_proj_bias = nn.Parameter(torch.zeros(3 * width)) if bias else None
+        self.key_heads = heads if key_heads is None else key_heads
+        expect_each(key_heads=(self.key_heads, f"divisor of {heads}"))
+        rows = width + 2 * self.key_heads * (width // heads)
+        self.in_proj_weight = nn.Parameter(torch.empty(rows, width))
+        self.in_proj_bias = nn.Parameter(torch.zeros(rows)) if bias else None
         self.out_proj = nn.Linear(width, width, bias=bias)
         self.weights_tap = nn.Identity()
         nn.init.xavier_uniform_(self.in_proj_weight)
@@ -236,7 +252,7 @@ class MultiHeadAttention(nn.Module):
         causal
             Whether a query sees no later key; in self-attention only. A mask hides more.
         cache
-            Keys and values (B, H, M, K) of earlier steps, which stand before x: S = M + T. In cross-attention the
+            Keys and values (B, G, M, K) of earlier steps, which stand before x: S = M + T. In cross-attention the
             memory's keys and values, M = S, from an earlier call: they are not computed again.
 
         Returns
@@ -244,11 +260,13 @@ class MultiHeadAttention(nn.Module):
         y
             (B, T, D).
         cache
-            All S keys and values, each (B, H, S, K), for the next call; the keys without rotation.
+            All S keys and values, each (B, G, S, K), for the next call; the keys without rotation.
         """
         past = self._expect(x, memory, mask, causal, cache)
-        q, k, v = self._project(x, memory, cache)  # (B, H, T, K), and (B, H, S, K) twice
+        q, k, v = self._project(x, memory, cache)  # (B, H, T, K), and (B, G, S, K) twice
         cache, bias, value_bias = (k, v), None, None
+        if self.key_heads < self.heads:
+            k, v = (part.repeat_interleave(self.heads // self.key_heads, dim=1) for part in cache)  # (B, H, S, K)
         if memory is None and self.positions is not None:
             q, k, bias, value_bias = self._placed(q, k, past)
 
@@ -269,7 +287,7 @@ class MultiHeadAttention(nn.Module):
         if memory is not None and causal:
             raise ValueError("causal must be False in cross-attention, whose keys have their own time, got True")
         if cache is not None:
-            shape = (x.shape[0], self.heads, "M" if memory is None else memory.shape[1], self.width // self.heads)
+            shape = (x.shape[0], self.key_heads, "M" if memory is None else memory.shape[1], self.width // self.heads)
             expect_state(cache, {"k": shape, "v": shape}, x, "cache")
         past = 0 if cache is None else cache[0].shape[2]
         keys = past + x.shape[1] if memory is None else memory.shape[1]
@@ -286,27 +304,27 @@ class MultiHeadAttention(nn.Module):
         return q, k, bias, getattr(scheme, "value_bias", None)
 
     def keys_and_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values (B, H, M, K) of a memory (B, M, D): the cache that puts these positions in front of x."""
+        """Keys and values (B, G, M, K) of a memory (B, M, D): the cache that puts these positions in front of x."""
         expect(memory, ("B", "M", self.width), "memory", like=self.in_proj_weight)
         bias = None if self.in_proj_bias is None else self.in_proj_bias[self.width :]
-        k, v = self._heads(F.linear(memory, self.in_proj_weight[self.width :], bias), 2)
+        k, v = self._heads(F.linear(memory, self.in_proj_weight[self.width :], bias), self.key_heads, self.key_heads)
         return k, v
 
     def _project(
         self, x: Tensor, memory: Tensor | None, cache: tuple[Tensor, Tensor] | None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries (B, H, T, K), and keys and values (B, H, S, K)."""
+        """Queries (B, H, T, K), and keys and values (B, G, S, K)."""
         weight, bias = self.in_proj_weight, self.in_proj_bias
         if memory is None:
-            q, k, v = self._heads(F.linear(x, weight, bias), 3)
+            q, k, v = self._heads(F.linear(x, weight, bias), self.heads, self.key_heads, self.key_heads)
             return (q, k, v) if cache is None else (q, torch.cat([cache[0], k], dim=2), torch.cat([cache[1], v], dim=2))
-        (q,) = self._heads(F.linear(x, weight[: self.width], None if bias is None else bias[: self.width]), 1)
+        (q,) = self._heads(F.linear(x, weight[: self.width], None if bias is None else bias[: self.width]), self.heads)
         k, v = self.keys_and_values(memory) if cache is None else cache
         return q, k, v
 
-    def _heads(self, z: Tensor, parts: int) -> tuple[Tensor, ...]:
-        """Cut (B, T, parts * D) into its parts, and each of them into heads (B, H, T, K)."""
-        return tuple(part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in z.chunk(parts, dim=-1))
+    def _heads(self, z: Tensor, *counts: int) -> tuple[Tensor, ...]:
+        """Cut (B, T, n K) into its n heads (B, n, T, K), and these into parts of so many heads."""
+        return z.unflatten(-1, (sum(counts), -1)).transpose(1, 2).split(counts, dim=1)
 
 
 def _with_causal(mask: Tensor | None, causal: bool, q: Tensor, k: Tensor) -> Tensor | None:

@@ -19,7 +19,7 @@ from .positions import make_schemes
 Activation = Callable[[Tensor], Tensor]
 ACTIVATIONS: dict[str, Activation] = {"relu": F.relu, "gelu": F.gelu}
 NORMS = ("pre", "post")
-# What a block remembers: the keys and values (B, H, S, K) of its self-attention; with cross-attention two such pairs.
+# What a block remembers: the keys and values (B, G, S, K) of its self-attention; with cross-attention two such pairs.
 Cache = tuple[Any, Any]
 
 
@@ -136,6 +136,8 @@ class Block(nn.Module):
         Probability with which a value is dropped in training.
     norm_layer
         Called with the width and ``bias``, e.g. :class:`SampleStdNorm`.
+    key_heads
+        G, heads of keys and values of the self-attention; H if None.
     """
 
     def __init__(
@@ -152,12 +154,13 @@ class Block(nn.Module):
         bias: bool = True,
         dropout: float = 0.0,
         norm_layer: Callable[..., nn.Module] = nn.LayerNorm,
+        key_heads: int | None = None,
     ) -> None:
         super().__init__()
         expect_each(norm=(norm, NORMS))
         self.norm, self.causal, self.cross = norm, causal, cross
         options: dict[str, Any] = {"bias": bias, "dropout": dropout}
-        self.self_attention = _attention(width, heads, positions=positions, **options)
+        self.self_attention = _attention(width, heads, positions=positions, key_heads=key_heads, **options)
         if cross:
             self.cross_attention = _attention(width, heads, **options)
         self.feed_forward = FeedForward(width, inner, activation=activation, **options)
@@ -186,7 +189,7 @@ class Block(nn.Module):
         memory_mask
             Broadcastable to (B, H, T, S), True where the memory may be read.
         cache
-            What the last call returned: the keys and values (B, H, M, K) of the positions before x; with ``cross``
+            What the last call returned: the keys and values (B, G, M, K) of the positions before x; with ``cross``
             the pair of these and of the memory's (B, H, S, K), which are then not computed again.
 
         Returns
@@ -240,7 +243,7 @@ class Stack(nn.Module):
     length, clip
         The length of the learned table and the clipping distance of Shaw's, as in
         :func:`~rtx_lib.layers.positions.make_positions`.
-    inner, norm, causal, cross, activation, bias, dropout, norm_layer
+    inner, norm, causal, cross, activation, bias, dropout, norm_layer, key_heads
         As in :class:`Block`; the dropout acts on the embedded x too.
     """
 
@@ -261,6 +264,7 @@ class Stack(nn.Module):
         bias: bool = True,
         dropout: float = 0.0,
         norm_layer: Callable[..., nn.Module] = nn.LayerNorm,
+        key_heads: int | None = None,
     ) -> None:
         super().__init__()
         self.positions, schemes = make_schemes(
@@ -268,6 +272,7 @@ class Stack(nn.Module):
         )
         options: dict[str, Any] = {"inner": inner, "norm": norm, "causal": causal, "cross": cross}
         options |= {"activation": activation, "bias": bias, "dropout": dropout, "norm_layer": norm_layer}
+        options["key_heads"] = key_heads
         self.blocks = nn.ModuleList(Block(width, heads, positions=own, **options) for own in schemes)
         self.norm = norm_layer(width, bias=bias) if norm == "pre" else None
         self.dropout = nn.Dropout(dropout)
@@ -298,5 +303,6 @@ class Stack(nn.Module):
         """Keys and values of every block, M positions in all; with ``cross`` the pair of these and of the memory's."""
         attention: Any = self.blocks[0].self_attention
         size = attention.width // attention.heads
-        own, theirs = ({"k": shape, "v": shape} for shape in ((batch, attention.heads, n, size) for n in "MS"))
+        heads = (attention.key_heads, "M"), (attention.heads, "S")  # the memory's keys have all heads
+        own, theirs = ({"k": shape, "v": shape} for shape in ((batch, *form, size) for form in heads))
         return len(self.blocks) * [{"own": own, "memory": theirs} if self.blocks[0].cross else own]

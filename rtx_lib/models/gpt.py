@@ -67,6 +67,8 @@ class GPT(nn.Module):
     dropout
         Share of the values set to 0 in training: of the embedded sequence, of the attention's weights, and of what
         attention and feed-forward network add; 0.1 in GPT.
+    key_heads
+        Heads of keys and values, which divides H; H if None, as in both papers.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class GPT(nn.Module):
         norm: str = "post",
         inner: int | None = None,
         dropout: float = 0.0,
+        key_heads: int | None = None,
     ) -> None:
         super().__init__()
         self.input_size = self.output_size = vocabulary
@@ -95,6 +98,7 @@ class GPT(nn.Module):
             causal=True,
             activation=gelu,
             dropout=dropout,
+            key_heads=key_heads,
         )
         block: Any
         for block in self.stack.blocks:
@@ -119,7 +123,7 @@ class GPT(nn.Module):
     def forward(self, x: Tensor, state: tuple[Cache, ...] | None = None) -> tuple[Tensor, tuple[Cache, ...]]:
         """Map ids (B, T) to logits (B, T, V) of what comes after each of them.
 
-        The state is the key-value cache, a pair (B, H, M, K) for each block, of the M positions before x.
+        The state is the key-value cache, a pair (B, G, M, K) for each block, of the M positions before x.
         """
         h, state = self.encode(x, state)
         return F.linear(h, self.embedding.weight), state

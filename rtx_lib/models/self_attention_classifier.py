@@ -46,8 +46,8 @@ class ReluAttention(MultiHeadAttention):
         y, cache = super().forward(x, *arguments, **options)
         return y.relu(), cache
 
-    def _heads(self, z: Tensor, parts: int) -> tuple[Tensor, ...]:
-        return super()._heads(z.relu(), parts)
+    def _heads(self, z: Tensor, *counts: int) -> tuple[Tensor, ...]:
+        return super()._heads(z.relu(), *counts)
 
 
 class SelfAttentionClassifier(nn.Module):

@@ -43,7 +43,8 @@ class Encoder(nn.Module):
     tied
         Whether the readout uses the table of the ids, which then needs output_size = vocabulary, and has no bias.
     options
-        What is left of the :class:`~rtx_lib.layers.blocks.Stack`: inner, norm, length, clip, dropout and norm_layer.
+        What is left of the :class:`~rtx_lib.layers.blocks.Stack`: inner, norm, length, clip, dropout, norm_layer and
+        key_heads.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class CausalTransformer(nn.Module):
     def forward(self, x: Tensor, state: tuple[Cache, ...] | None = None) -> tuple[Tensor, tuple[Cache, ...]]:
         """Map ids (B, T) or floats (B, T, input_size) to y (B, T, output_size).
 
-        The state is the key-value cache, a pair (B, H, M, K) for each block, of the M positions before x.
+        The state is the key-value cache, a pair (B, G, M, K) for each block, of the M positions before x.
         """
         y, state = self.stack(embed(self.embedding, x), cache=state)
         return self.readout(y), state

@@ -169,6 +169,33 @@ def test_the_cache_holds_the_projected_keys_and_values():
     assert worst([again], [whole[:, 1:3]]) < 1e-12 and same == cache
 
 
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("key_heads", [1, 2])
+def test_fewer_key_heads_equal_full_attention_whose_keys_are_copies(key_heads, path):
+    """Whole and in two pieces, with every position scheme, to itself and to a memory; gradients of copies add up."""
+    x, memory = draw(2, 5, 8), draw(2, 3, 8, seed=1)
+    for positions in (None, Bias(4, 5), Turn(), Value(5)):
+        few, full = make(8, 4, positions=positions, key_heads=key_heads), make(8, 4, positions=positions)
+
+        def copies(rows):
+            q, kv = rows[:8], rows[8:].unflatten(0, (2, key_heads, 2))
+            return torch.cat([q, kv.repeat_interleave(4 // key_heads, dim=1).flatten(0, 2)])
+
+        rest = {name: value for name, value in few.named_parameters() if "in_proj" not in name}
+        same = rest | {name: copies(getattr(few, name)) for name in ("in_proj_weight", "in_proj_bias")}
+        seen, theirs = look(few, path), look(full, path)
+        for own, options in ((None, {"causal": True}), (memory, {})):
+            y, z = few(x, own, **options)[0], torch.func.functional_call(full, same, (x, own), options)[0]
+            assert furthest(y, z, list(few.parameters())) < 1e-12
+        assert all(weights.shape[1] == 4 for weights in seen) and (not seen or worst(seen, theirs) < 1e-12)
+        start, cache = few(x[:, :3], causal=True)
+        end, cache = few(x[:, 3:], causal=True, cache=cache)
+        assert worst([torch.cat([start, end], 1)], [few(x, causal=True)[0]]) < 1e-12
+        assert all(part.shape == (2, key_heads, 5, 2) for part in (*cache, *few.keys_and_values(x)))
+    with pytest.raises(ValueError, match="key_heads must be a divisor of 4, got 3"):
+        MultiHeadAttention(8, 4, key_heads=3)
+
+
 # Position schemes with one method each. They depend on absolute positions, so that a wrong offset shows.
 class Bias(nn.Module):
     def __init__(self, heads, size, seed=0):

@@ -19,6 +19,7 @@ from rtx_lib.layers import GRU, LSTM, RNN, AttentionMixer, Bag, MixerStack, Read
 from rtx_lib.layers.characters import CharacterCNN
 from rtx_lib.layers.positions import SCHEMES
 from rtx_lib.layers.selective import SelectiveRecurrence
+from rtx_lib.layers.speculative import _cut
 from rtx_lib.models.bert import BERT, BERTClassifier
 from rtx_lib.models.bytenet import ByteNet, receptive_field
 from rtx_lib.models.context_rnn import ContextRNN
@@ -410,6 +411,17 @@ def test_pieces_equal_the_whole(name, cuts):
         assert all((a - b).abs().max() <= 1e-10 * b.abs().max().clamp(min=0.1) for a, b in zip(*grads, strict=True))
     if name not in POINTWISE and isinstance(x, torch.Tensor):
         assert relative_error(model(x[:, cuts[0] :])[0][:, 0], whole[:, cuts[0]]) > 1e-6
+
+
+@names(*BOTH_WAYS, *STATELESS, *PAIRS)
+def test_a_state_that_can_be_cut_is_that_of_fewer_steps(name):
+    """Speculative decoding cuts what grew by one entry a step, and nothing else."""
+    model, x = make(name), example(name)
+    _, before = model(steps(x, 0, 3))
+    cut = _cut(before, model(steps(x, 3, T), before)[1], T - 3, 2)
+    wanted = tensors(model(steps(x, 3, 5), before)[1])
+    assert cut is None or all(map(torch.allclose, tensors(cut), wanted))
+    assert cut is not None or not name.startswith(("transformer", "gpt", "xl"))
 
 
 @pytest.mark.parametrize("name", PAIRS)

@@ -67,6 +67,15 @@ def test_the_released_sizes_are_larger_than_their_names(name):
     assert round(sum(p.numel() for p in model.parameters()) / 1e6) == millions
 
 
+def test_fewer_key_heads_keep_less_and_write_the_same_in_pieces():
+    model = build(key_heads=1)
+    whole, (first, second) = model(ids(2, T))
+    begun, state = model(ids(2, T)[:, :4])
+    ended, state = model(ids(2, T)[:, 4:], state)
+    assert relative_error(torch.cat([begun, ended], 1), whole) < 1e-12
+    assert first[0].shape == second[1].shape == (2, 1, T, 4) and state[0][0].shape == first[0].shape
+
+
 def test_dropout_stands_where_it_stood():
     """On the embedded text, on weights, and on what is added; none inside the feed-forward network."""
     model, x = build(dropout=0.5), ids(2, T)
