@@ -3,8 +3,6 @@
 The functions whose first argument is a task are methods of any task whose labels are `neighbours`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

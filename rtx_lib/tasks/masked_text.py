@@ -3,8 +3,6 @@
 All tasks have the same rows, so that two models can be compared on the same words.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from copy import copy

@@ -1,7 +1,5 @@
 """Two small tasks that tell models apart: who may look to the right, and who can look up what was just said."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -10,8 +10,6 @@ other and never a target. [SEP] and [CLS] have a rank without being targets, so 
 before them in the order, and plain tokens never see them.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Sequence
 

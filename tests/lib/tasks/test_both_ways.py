@@ -1,7 +1,5 @@
 """The task of both directions: what is to be named where, that nothing else counts, and what is its text's own."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """Every task keeps the contract of `rtx_lib.tasks.protocol.Task`, and says what it cannot do."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import typing

@@ -1,7 +1,5 @@
 """Pre-training on text: the same rows for both tasks, what is hidden in them, and what it costs to know nothing."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

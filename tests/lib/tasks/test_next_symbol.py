@@ -1,7 +1,5 @@
 """Two small tasks: the labels by hand, and that no one who may not look can know them."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 

@@ -1,7 +1,5 @@
 """Orders: ranks, who sees whom, windows, halves, what is predicted, and reading both ways."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
