@@ -41,7 +41,7 @@ class BidirectionalLM(nn.Module):
 
     The directions never meet: layer j of one reads layer j - 1 of the same. So no logit depends on the word that it is
     about, as it would from the second layer of a bidirectional LSTM on; and none depends on both sides of that word.
-    :class:`rtx_lib.tasks.both_ways.BothNeighbours` is a task for this output.
+    :class:`rtx_lib.tasks.masked_text.BothWaysText` is a task for this output.
 
     The published model has D = 512, H = 4096, both clips 3, ``skip`` and dropout 0.1. E and W start from N(0, 1/D), c
     at 0, LSTMs by torch's rule with the biases of f at 1 and 0.

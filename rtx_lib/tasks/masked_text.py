@@ -248,7 +248,11 @@ class CausalText:
 class BothWaysText:
     """Name the next word and the one before, at every position of the rows that `MaskedText` has.
 
-    x (B, length) int64, y (B, length, 2), -100 where there is no such word; a prediction is (B, length, 2V). Arguments,
+    x (B, length) int64, y (B, length, 2), -100 where there is no such word; a prediction is (B, length, 2V): V logits
+    of the next word, then V of the one before. At position t the first may depend on words up to t and the second on
+    words from t on; a model whose halves see more has seen the answer.
+
+    The loss is half the sum of the mean cross-entropies of the two directions, in nats, as in bilm-tf. Arguments,
     errors and baselines are those of `CausalText`, whose labels are the first of the two.
     """
 
