@@ -43,7 +43,7 @@ GENERATED = {
     "symbol-next-9x8": lambda place: NextSymbol(9),
     "symbol-both-5x3": lambda place: NextSymbol(5, symbols=3, side="both"),
     "look-up-4-4-of-16x16": lambda place: LookUp(),
-    "look-up-2-1-of-5x5-everything": lambda place: LookUp(2, questions=1, keys=5, values=5, everything=True),
+    "look-up-2-1-of-5x5": lambda place: LookUp(2, questions=1, keys=5, values=5),
     "parity-12": lambda place: tasks.Parity(12),
     "words-S3-12": lambda place: tasks.GroupWords(12),
     "words-S5-5": lambda place: tasks.GroupWords(5, group="S5"),
@@ -70,8 +70,8 @@ READ = {
     "sst2": lambda place: place(small.sst2(), tasks.Sentiment),
     "sst2-least-1": lambda place: place(small.sst2(), tasks.Sentiment, 1),
     "masked-wikitext2-12": lambda place: place(CORPORA, MaskedText, length=12, size=60),
-    "masked-wikitext2-conll2000-12-units-0.4-3-copies": lambda place: place(
-        CORPORA, MaskedText, ("wikitext2", "conll2000"), length=12, size=60, rule="units", share=0.4, copies=3
+    "masked-wikitext2-conll2000-12-units-0.4": lambda place: place(
+        CORPORA, MaskedText, ("wikitext2", "conll2000"), length=12, size=60, rule="units", share=0.4
     ),
     "causal-wikitext2-12": lambda place: place(CORPORA, CausalText, length=12, size=60),
     "both-ways-wikitext2-12": lambda place: place(CORPORA, BothWaysText, length=12, size=60),
