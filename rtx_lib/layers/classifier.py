@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from rtx_lib.shapes import expect_each, expect_sentences
 
-from .blocks import undrawn
+from .blocks import undrawn, uniform_linear
 from .embedding import table
 from .stacking import draw_uniform
 
@@ -65,8 +65,7 @@ class SentenceClassifier(nn.Module):
         self.input_size, self.output_size, self.pool = vocabulary, output_size, pool
         self.embedding, self.dropout, self.reader = table(vocabulary, width, STD), nn.Dropout(dropout), reader
         size = width if reader is None else int(reader.output_size)  # type: ignore[arg-type]
-        self.readout = undrawn(nn.Linear, size, output_size)
-        draw_uniform(self.readout, size)
+        self.readout = uniform_linear(size, output_size)
 
     def forward(self, x: Tensor, state: None = None) -> tuple[Tensor, None]:
         """Map ids (B, T), words first and then padding (0), to logits (B, 1, classes); there is no state."""

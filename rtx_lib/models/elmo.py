@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.layers.blocks import undrawn
+from rtx_lib.layers.blocks import normal_linear
 from rtx_lib.layers.cells import LSTM
 from rtx_lib.layers.characters import CharacterCNN
 from rtx_lib.layers.embedding import table
@@ -103,9 +103,7 @@ class BidirectionalLM(nn.Module):
         self.forward_layers = nn.ModuleList(layer() for _ in range(layers))
         self.backward_layers = nn.ModuleList(layer() for _ in range(layers))
         self.dropout = nn.Dropout(dropout)
-        self.softmax = undrawn(nn.Linear, width, vocabulary)
-        nn.init.normal_(self.softmax.weight, 0, 1 / math.sqrt(width))
-        nn.init.zeros_(self.softmax.bias)
+        self.softmax = normal_linear(width, vocabulary, 1 / math.sqrt(width))
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Map ids (B, T), or of characters (B, T, C), to logits (B, T, 2V): V of the word at t + 1, V of that at t - 1.

@@ -22,9 +22,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.layers.blocks import undrawn
+from rtx_lib.layers.blocks import undrawn, uniform_linear
 from rtx_lib.layers.official import load_official, reads_official, renamed
-from rtx_lib.layers.stacking import draw_uniform
 from rtx_lib.shapes import Shape, expect, expect_each, expect_ids, expect_state
 
 INITS = ("effective", "published")
@@ -164,8 +163,7 @@ class TCN(nn.Module):
             TemporalBlock(sizes[i], sizes[i + 1], kernel_size, 2**i, dropout=dropout, std=std)
             for i in range(len(channels))
         )
-        self.readout = undrawn(nn.Linear, channels[-1], output_size)
-        draw_uniform(self.readout, channels[-1])
+        self.readout = uniform_linear(channels[-1], output_size)
         if std is not None:
             nn.init.normal_(self.readout.weight, std=std)
         if tied and self.embedding is not None:
