@@ -77,6 +77,18 @@ class SentenceClassifier(nn.Module):
         return self.readout(pooled)[:, None], None
 
 
+def turned(x: Tensor, real: Tensor | None) -> Tensor:
+    """x (B, T, C) from each sentence's last word on; the padding stays where it is, behind. Twice is the identity.
+
+    ``real`` (B, T) is True at words; None: everywhere.
+    """
+    if real is None:
+        return x.flip(1)
+    position, lengths = torch.arange(x.shape[1], device=x.device), real.sum(1, keepdim=True)
+    places = torch.where(real, lengths - 1 - position, position)
+    return x.gather(1, places[..., None].expand_as(x))
+
+
 class BothWays(nn.Module):
     """Two recurrent cores, of which the second reads each sentence from its own last word (Schuster and Paliwal 1997).
 
@@ -100,11 +112,8 @@ class BothWays(nn.Module):
         h, _ = self.forward_core(x)
         if self.backward_core is None:
             return h
-        # Word t of a sentence turned round at its own length; the padding stays where it is, behind.
-        position, lengths = torch.arange(x.shape[1], device=x.device), real.sum(1, keepdim=True)
-        turned = torch.where(real, lengths - 1 - position, position)[..., None]
-        backward, _ = self.backward_core(x.gather(1, turned.expand_as(x)))
-        return torch.cat([h, backward.gather(1, turned.expand_as(backward))], dim=-1)
+        backward, _ = self.backward_core(turned(x, real))
+        return torch.cat([h, turned(backward, real)], dim=-1)
 
 
 class WordConvolution(nn.Module):

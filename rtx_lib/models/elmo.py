@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from rtx_lib.layers.blocks import normal_linear
 from rtx_lib.layers.cells import LSTM
 from rtx_lib.layers.characters import CharacterCNN
+from rtx_lib.layers.classifier import turned
 from rtx_lib.layers.embedding import table
 from rtx_lib.layers.stacking import BACKENDS, draw_uniform
 from rtx_lib.shapes import at_hand, expect, expect_each, expect_sentences, expect_state, expect_tuple
@@ -138,7 +139,7 @@ class BidirectionalLM(nn.Module):
         h, c = expect_state(state, {name: (rows, e.shape[0], n) for name, n in zip("hc", self.sizes, strict=True)}, e)
         outputs, ends = [], []  # of both directions
         for d, layers in enumerate((self.forward_layers, self.backward_layers)):
-            y = _turned(e, real) if d else e
+            y = turned(e, real) if d else e
             stack = [y]
             for row, layer in enumerate(layers):
                 x, own = self.dropout(y), slice(2 * row + d, 2 * row + d + 1)
@@ -146,7 +147,7 @@ class BidirectionalLM(nn.Module):
                 y = y + x if self.skip and row else y
                 stack.append(y)
                 ends.append(end)
-            outputs.append([_turned(y, real) for y in stack] if d else stack)
+            outputs.append([turned(y, real) for y in stack] if d else stack)
         joined = [torch.cat(pair, dim=-1) for pair in zip(*outputs, strict=True)]
         joined = joined if real is None else [y * real[..., None] for y in joined]
         ends = [end for row in range(len(layers)) for end in ends[row :: len(layers)]]  # both ways of a layer, then on
@@ -253,15 +254,6 @@ class ScalarMix(nn.Module):
         mean = (h * real).sum() / count
         variance = ((h - mean).square() * real).sum() / count
         return (h - mean) / (variance + self.eps).sqrt()
-
-
-def _turned(x: Tensor, real: Tensor | None) -> Tensor:
-    """x (B, T, D) from each row's last word on; the padding stays where it is, behind. Twice is the identity."""
-    if real is None:
-        return x.flip(1)
-    position, lengths = torch.arange(x.shape[1], device=x.device), real.sum(1, keepdim=True)
-    places = torch.where(real, lengths - 1 - position, position)
-    return x.gather(1, places[..., None].expand_as(x))
 
 
 def _run(layer: Any, x: Tensor, state: State, real: Tensor | None) -> tuple[Tensor, State]:

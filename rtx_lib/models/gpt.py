@@ -84,18 +84,8 @@ class GPT(nn.Module):
         super().__init__()
         self.input_size = self.output_size = vocabulary
         self.embedding = table(vocabulary, width, STD)
-        self.stack = Stack(
-            width,
-            heads,
-            layers,
-            positions="learned",
-            length=length,
-            inner=inner,
-            norm=norm,
-            causal=True,
-            activation=gelu,
-            dropout=dropout,
-        )
+        options: dict[str, Any] = {"length": length, "inner": inner, "norm": norm, "dropout": dropout}
+        self.stack = Stack(width, heads, layers, positions="learned", causal=True, activation=gelu, **options)
         block: Any
         for block in self.stack.blocks:
             block.feed_forward.dropout = nn.Identity()  # none between the two matrices
