@@ -11,8 +11,6 @@ Float32 with few columns goes in tiles, everything else in steps. Where the bord
 """
 
 # mypy: disable-error-code="no-untyped-def, assignment"
-from __future__ import annotations
-
 import os
 from typing import Any
 

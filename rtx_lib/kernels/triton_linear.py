@@ -6,8 +6,6 @@ takes long. A complex number is two real ones, side by side in memory.
 """
 
 # mypy: disable-error-code="no-untyped-def, assignment, var-annotated"
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -30,21 +30,18 @@ FORMS = ("chunked", "recurrent", "parallel")
 State = tuple[Tensor, ...]
 
 
-def slstm_loop(
-    a: Tensor, weight: Tensor, state: State, *, forget: str = "sigmoid", stabilised: bool = True
-) -> tuple[Tensor, State]:
+def slstm_loop(a: Tensor, weight: Tensor, state: State, *, forget: str = "sigmoid") -> tuple[Tensor, State]:
     """Equations 8 to 17 as they stand: h (B, T, H, K) and (h, c, n, m), each (B, H, K).
 
     a (B, T, H, 4 K) is what the input says to the gates i, f, z, o of each head, ``weight`` (H, 4 K, K) what h says to
-    them. With m at 0 and n at 0, a first i far below f leaves 0 / 0: :func:`slstm` does not. If not ``stabilised``, m
-    is 0 in every step.
+    them. With m at 0 and n at 0, a first i far below f leaves 0 / 0: :func:`slstm` does not.
     """
     h, c, n, m = state
     outputs = []
     for a_t in a.unbind(1):
         i, f, z, o = (a_t + torch.einsum("bhk,hgk->bhg", h, weight)).chunk(4, -1)  # the logarithm of i
         f = f if forget == "exp" else F.logsigmoid(f)
-        before, m = m, torch.maximum(f + m, i) if stabilised else torch.zeros_like(m)  # eq. 15
+        before, m = m, torch.maximum(f + m, i)  # eq. 15
         i, f = torch.exp(i - m), torch.exp(f + before - m)  # eq. 16, 17
         c, n = f * c + i * torch.tanh(z), f * n + i  # eq. 8, 9
         h = torch.sigmoid(o) * c / n  # eq. 10
@@ -53,7 +50,7 @@ def slstm_loop(
 
 
 def mlstm_loop(
-    q: Tensor, k: Tensor, v: Tensor, log_i: Tensor, log_f: Tensor, C: Tensor, m: Tensor, stabilised: bool = True
+    q: Tensor, k: Tensor, v: Tensor, log_i: Tensor, log_f: Tensor, C: Tensor, m: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Equations 15 to 20 as they stand: what is read of C in every step, C after the last, and every m.
 
@@ -62,7 +59,7 @@ def mlstm_loop(
     """
     reads, levels = [], []
     for q_t, k_t, v_t, i_t, f_t in zip(*(x.unbind(2) for x in (q, k, v, log_i, log_f)), strict=True):
-        before, m = m, torch.maximum(f_t + m, i_t) if stabilised else torch.zeros_like(m)  # eq. 15
+        before, m = m, torch.maximum(f_t + m, i_t)  # eq. 15
         i, f = (torch.exp(gate - m).to(v.dtype)[..., None, None] for gate in (i_t, f_t + before))  # eq. 16, 17
         C = f * C + i * k_t[..., None] * v_t[..., None, :]  # eq. 19, 20
         reads.append((q_t[..., None, :] @ C).squeeze(2))
@@ -80,9 +77,7 @@ def mlstm_output(o: Tensor, m: Tensor, eps: float) -> Tensor:
     return small * o[..., :-1] / below.clamp(min=torch.finfo(wide).tiny ** 0.5)  # of k = 0 under a large m it is 0/0
 
 
-def slstm(
-    a: Tensor, weight: Tensor, state: State | None = None, *, forget: str = "sigmoid", stabilised: bool = True
-) -> tuple[Tensor, State]:
+def slstm(a: Tensor, weight: Tensor, state: State | None = None, *, forget: str = "sigmoid") -> tuple[Tensor, State]:
     """The sLSTM cell over a sequence (Beck et al. 2024, eq. 8-17).
 
     Parameters
@@ -96,8 +91,6 @@ def slstm(
         means nothing.
     forget
         ``"sigmoid"`` or ``"exp"``.
-    stabilised
-        If False, i and f are computed as they are written, m is 0, and large gates give NaN.
 
     Returns
     -------
@@ -112,11 +105,7 @@ def slstm(
     shape = (batch, heads * size)
     given = expect_state(state, dict.fromkeys(("h", "c", "n", "m"), shape), a)
     h, c, n, m = (part.to(weight.dtype).view(batch, heads, size) for part in given)
-    if stabilised:
-        y, last = _running_mean(a, weight, (h, c, n, m), forget)
-    else:
-        start = (h, c * m.exp(), n * m.exp(), torch.zeros_like(m))
-        y, last = slstm_loop(a, weight, start, forget=forget, stabilised=False)
+    y, last = _running_mean(a, weight, (h, c, n, m), forget)
     return y.flatten(2), tuple(part.reshape(shape) for part in last)
 
 
@@ -153,7 +142,6 @@ def mlstm(
     form: str = "chunked",
     eps: float = 0.0,
     chunk: int | None = None,
-    stabilised: bool = True,
 ) -> tuple[Tensor, State]:
     """The mLSTM cell over a sequence (Beck et al. 2024, eq. 15-27), in three forms that are one function.
 
@@ -175,8 +163,6 @@ def mlstm(
         Added to the denominator, which has been divided by e^m. With 0 the result does not depend on m.
     chunk
         Steps in a chunk; the kernel's choice if None.
-    stabilised
-        If False, m is 0, and large gates give NaN.
 
     Returns
     -------
@@ -190,18 +176,16 @@ def mlstm(
     shapes = {"C": (batch, heads, size, v.shape[3]), "n": (batch, heads, size), "m": (batch, heads)}
     c, n, m = expect_state(state, shapes, q)
     memory = torch.cat([c, n[..., None]], 3)  # n is the column under values of 1
-    if not stabilised:
-        memory, m = memory * m.exp()[..., None, None], torch.zeros_like(m)
     k, v = k / math.sqrt(size), torch.cat([v, torch.ones_like(v[..., :1])], 3)
     precise = torch.float32 if q.device.type == "mps" else torch.float64  # sums over all steps lose small differences
     log_i, log_f, m = log_i.to(precise), log_f.to(precise), m.to(precise)
     if form == "recurrent":
-        o, memory, levels = mlstm_loop(q, k, v, log_i, log_f, memory, m, stabilised)
+        o, memory, levels = mlstm_loop(q, k, v, log_i, log_f, memory, m)
     else:
         total, first = log_f.cumsum(2), m[..., None]  # F, and m_0
         entries = log_i - total  # what each step writes, as it was before anything faded
-        most = torch.maximum(first, entries.cummax(2).values) if stabilised else -total  # M
-        if stabilised and not eps:
+        most = torch.maximum(first, entries.cummax(2).values)  # M
+        if not eps:
             most = most.detach()  # the result does not depend on it
         levels = total + most
         if form == "chunked":

@@ -15,6 +15,7 @@ from rtx_lib.shapes import Form, expect, expect_each, expect_state
 
 from .attention import MultiHeadAttention
 from .positions import make_schemes
+from .stacking import draw_uniform
 
 Activation = Callable[[Tensor], Tensor]
 ACTIVATIONS: dict[str, Activation] = {"relu": F.relu, "gelu": F.gelu}
@@ -28,12 +29,27 @@ def undrawn(kind: type[nn.Module], *sizes: int, **options: Any) -> Any:
     return nn.utils.skip_init(kind, *sizes, **options, device=torch.get_default_device())
 
 
-def xavier_linear(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
+def xavier_linear(inputs: int, outputs: int, *, bias: bool = True, gain: float = 1.0) -> nn.Linear:
     """A linear map with Xavier-uniform weights, bias 0."""
     layer: nn.Linear = undrawn(nn.Linear, inputs, outputs, bias=bias)
-    nn.init.xavier_uniform_(layer.weight)
+    nn.init.xavier_uniform_(layer.weight, gain)
     if bias:
         nn.init.zeros_(layer.bias)
+    return layer
+
+
+def uniform_linear(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
+    """A linear map with all weights from U(-1/sqrt(n), 1/sqrt(n)) for n inputs, torch.nn's rule."""
+    layer: nn.Linear = undrawn(nn.Linear, inputs, outputs, bias=bias)
+    draw_uniform(layer, inputs)
+    return layer
+
+
+def normal_linear(inputs: int, outputs: int, std: float) -> nn.Linear:
+    """A linear map with weights from N(0, std^2), bias 0."""
+    layer: nn.Linear = undrawn(nn.Linear, inputs, outputs)
+    nn.init.normal_(layer.weight, 0, std)
+    nn.init.zeros_(layer.bias)
     return layer
 
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from rtx_lib.shapes import expect, expect_each, expect_ids, expect_sentences
 
-from .blocks import undrawn
+from .blocks import normal_linear, undrawn
 
 SENTENCE_BEGINS, SENTENCE_ENDS, WORD_BEGINS, WORD_ENDS, PADDING = range(257, 262)
 CHARACTERS = 262  # rows of the table, that of no word included
@@ -96,7 +96,9 @@ class CharacterCNN(nn.Module):
             _filters(character_width, number, reach, activation) for reach, number in filters
         )
         self.highways = nn.ModuleList(_highway(channels) for _ in range(highways))
-        self.projection = nn.Identity() if channels == width else _normal(channels, width)
+        self.projection = (
+            nn.Identity() if channels == width else normal_linear(channels, width, 1 / math.sqrt(channels))
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         """The vectors (B, T, D) of words spelled in ids (B, T, C)."""
@@ -130,14 +132,6 @@ def _filters(inputs: int, number: int, reach: int, activation: str) -> nn.Conv1d
 
 def _highway(width: int) -> nn.Linear:
     """W_t on W_h."""
-    layer = _normal(width, 2 * width)
+    layer = normal_linear(width, 2 * width, 1 / math.sqrt(width))
     nn.init.constant_(layer.bias[:width], -2)
-    return layer
-
-
-def _normal(inputs: int, outputs: int) -> nn.Linear:
-    """A linear map from N(0, 1/inputs), with bias 0."""
-    layer: nn.Linear = undrawn(nn.Linear, inputs, outputs)
-    nn.init.normal_(layer.weight, 0, 1 / math.sqrt(inputs))
-    nn.init.zeros_(layer.bias)
     return layer

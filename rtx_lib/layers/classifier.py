@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from rtx_lib.shapes import expect_each, expect_sentences
 
-from .blocks import undrawn
+from .blocks import undrawn, uniform_linear
 from .embedding import table
 from .stacking import draw_uniform
 
@@ -65,8 +65,7 @@ class SentenceClassifier(nn.Module):
         self.input_size, self.output_size, self.pool = vocabulary, output_size, pool
         self.embedding, self.dropout, self.reader = table(vocabulary, width, STD), nn.Dropout(dropout), reader
         size = width if reader is None else int(reader.output_size)  # type: ignore[arg-type]
-        self.readout = undrawn(nn.Linear, size, output_size)
-        draw_uniform(self.readout, size)
+        self.readout = uniform_linear(size, output_size)
 
     def forward(self, x: Tensor, state: None = None) -> tuple[Tensor, None]:
         """Map ids (B, T), words first and then padding (0), to logits (B, 1, classes); there is no state."""
@@ -76,6 +75,18 @@ class SentenceClassifier(nn.Module):
             h = self.reader(h, real)
         pooled = masked_mean(h, real) if self.pool == "mean" else masked_max(h, real)
         return self.readout(pooled)[:, None], None
+
+
+def turned(x: Tensor, real: Tensor | None) -> Tensor:
+    """x (B, T, C) from each sentence's last word on; the padding stays where it is, behind. Twice is the identity.
+
+    ``real`` (B, T) is True at words; None: everywhere.
+    """
+    if real is None:
+        return x.flip(1)
+    position, lengths = torch.arange(x.shape[1], device=x.device), real.sum(1, keepdim=True)
+    places = torch.where(real, lengths - 1 - position, position)
+    return x.gather(1, places[..., None].expand_as(x))
 
 
 class BothWays(nn.Module):
@@ -101,11 +112,8 @@ class BothWays(nn.Module):
         h, _ = self.forward_core(x)
         if self.backward_core is None:
             return h
-        # Word t of a sentence turned round at its own length; the padding stays where it is, behind.
-        position, lengths = torch.arange(x.shape[1], device=x.device), real.sum(1, keepdim=True)
-        turned = torch.where(real, lengths - 1 - position, position)[..., None]
-        backward, _ = self.backward_core(x.gather(1, turned.expand_as(x)))
-        return torch.cat([h, backward.gather(1, turned.expand_as(backward))], dim=-1)
+        backward, _ = self.backward_core(turned(x, real))
+        return torch.cat([h, turned(backward, real)], dim=-1)
 
 
 class WordConvolution(nn.Module):

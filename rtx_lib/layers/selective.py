@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from rtx_lib.kernels import linear_recurrence
 from rtx_lib.shapes import expect_each, expect_step
 
-from .blocks import undrawn
-from .stacking import draw_uniform
+from .blocks import uniform_linear
 
 LOWS = {"signed": -1.0, "positive": 0.0}
 """The lower end of a_t for each sign."""
@@ -47,8 +46,7 @@ class SelectiveRecurrence(nn.Module):
         expect_each(width=width, sign=(sign, list(LOWS)))
         self.input_size = self.output_size = width
         self.backend = backend
-        self.keep, self.write = (undrawn(nn.Linear, width, width) for _ in range(2))
-        draw_uniform(self, width)
+        self.keep, self.write = (uniform_linear(width, width) for _ in range(2))
         self.register_buffer("low", torch.tensor(LOWS[sign]))
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:

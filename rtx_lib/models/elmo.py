@@ -21,9 +21,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.layers.blocks import undrawn
+from rtx_lib.layers.blocks import normal_linear
 from rtx_lib.layers.cells import LSTM
 from rtx_lib.layers.characters import CharacterCNN
+from rtx_lib.layers.classifier import turned
 from rtx_lib.layers.embedding import table
 from rtx_lib.layers.stacking import BACKENDS, draw_uniform
 from rtx_lib.shapes import at_hand, expect, expect_each, expect_sentences, expect_state, expect_tuple
@@ -41,7 +42,7 @@ class BidirectionalLM(nn.Module):
 
     The directions never meet: layer j of one reads layer j - 1 of the same. So no logit depends on the word that it is
     about, as it would from the second layer of a bidirectional LSTM on; and none depends on both sides of that word.
-    :class:`rtx_lib.tasks.both_ways.BothNeighbours` is a task for this output.
+    :class:`rtx_lib.tasks.masked_text.BothWaysText` is a task for this output.
 
     The published model has D = 512, H = 4096, both clips 3, ``skip`` and dropout 0.1. E and W start from N(0, 1/D), c
     at 0, LSTMs by torch's rule with the biases of f at 1 and 0.
@@ -103,9 +104,7 @@ class BidirectionalLM(nn.Module):
         self.forward_layers = nn.ModuleList(layer() for _ in range(layers))
         self.backward_layers = nn.ModuleList(layer() for _ in range(layers))
         self.dropout = nn.Dropout(dropout)
-        self.softmax = undrawn(nn.Linear, width, vocabulary)
-        nn.init.normal_(self.softmax.weight, 0, 1 / math.sqrt(width))
-        nn.init.zeros_(self.softmax.bias)
+        self.softmax = normal_linear(width, vocabulary, 1 / math.sqrt(width))
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Map ids (B, T), or of characters (B, T, C), to logits (B, T, 2V): V of the word at t + 1, V of that at t - 1.
@@ -140,7 +139,7 @@ class BidirectionalLM(nn.Module):
         h, c = expect_state(state, {name: (rows, e.shape[0], n) for name, n in zip("hc", self.sizes, strict=True)}, e)
         outputs, ends = [], []  # of both directions
         for d, layers in enumerate((self.forward_layers, self.backward_layers)):
-            y = _turned(e, real) if d else e
+            y = turned(e, real) if d else e
             stack = [y]
             for row, layer in enumerate(layers):
                 x, own = self.dropout(y), slice(2 * row + d, 2 * row + d + 1)
@@ -148,7 +147,7 @@ class BidirectionalLM(nn.Module):
                 y = y + x if self.skip and row else y
                 stack.append(y)
                 ends.append(end)
-            outputs.append([_turned(y, real) for y in stack] if d else stack)
+            outputs.append([turned(y, real) for y in stack] if d else stack)
         joined = [torch.cat(pair, dim=-1) for pair in zip(*outputs, strict=True)]
         joined = joined if real is None else [y * real[..., None] for y in joined]
         ends = [end for row in range(len(layers)) for end in ends[row :: len(layers)]]  # both ways of a layer, then on
@@ -255,15 +254,6 @@ class ScalarMix(nn.Module):
         mean = (h * real).sum() / count
         variance = ((h - mean).square() * real).sum() / count
         return (h - mean) / (variance + self.eps).sqrt()
-
-
-def _turned(x: Tensor, real: Tensor | None) -> Tensor:
-    """x (B, T, D) from each row's last word on; the padding stays where it is, behind. Twice is the identity."""
-    if real is None:
-        return x.flip(1)
-    position, lengths = torch.arange(x.shape[1], device=x.device), real.sum(1, keepdim=True)
-    places = torch.where(real, lengths - 1 - position, position)
-    return x.gather(1, places[..., None].expand_as(x))
 
 
 def _run(layer: Any, x: Tensor, state: State, real: Tensor | None) -> tuple[Tensor, State]:

@@ -26,7 +26,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.layers.blocks import Cache, Stack, undrawn
+from rtx_lib.layers.blocks import Cache, Stack, normal_linear
 from rtx_lib.layers.embedding import table
 from rtx_lib.layers.official import load_official, reads_official, renamed
 from rtx_lib.shapes import expect, expect_each, expect_ids, expect_no_state, expect_sentences
@@ -194,9 +194,7 @@ class GPTClassifier(nn.Module):
         expect_each(classes=classes)
         self.gpt, self.dropout, self.auxiliary = gpt, nn.Dropout(dropout), auxiliary
         self.input_size, self.output_size = gpt.input_size, classes + (gpt.output_size if auxiliary else 0)
-        self.readout: nn.Linear = undrawn(nn.Linear, gpt.embedding.embedding_dim, classes)
-        nn.init.normal_(self.readout.weight, std=STD)
-        nn.init.zeros_(self.readout.bias)
+        self.readout = normal_linear(gpt.embedding.embedding_dim, classes, STD)
 
     def summary(self, h: Tensor, real: Tensor) -> Tensor:
         """h_m (B, D): of h (B, T, D), what stands at the last word; ``real`` (B, T) is True at words."""

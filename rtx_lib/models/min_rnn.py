@@ -39,9 +39,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.kernels import gated_recurrence, linear_recurrence
-from rtx_lib.layers.blocks import undrawn
+from rtx_lib.layers.blocks import uniform_linear
 from rtx_lib.layers.official import load_official, reads_official, renamed
-from rtx_lib.layers.stacking import draw_uniform
 from rtx_lib.shapes import expect_each, expect_step
 
 FORMS = ("linear", "log")
@@ -219,10 +218,8 @@ class MinGRU(nn.Module):
         self.input_size = self.output_size = width
         self.hidden_size = size
         self.positive_states, self.form, self.backend = positive_states, form, backend
-        self.linear = undrawn(nn.Linear, width, self.blocks * size, bias=bias)
-        draw_uniform(self.linear, width)
-        self.out = nn.Identity() if hidden_size is None else undrawn(nn.Linear, size, width, bias=bias)
-        draw_uniform(self.out, size)
+        self.linear = uniform_linear(width, self.blocks * size, bias=bias)
+        self.out = nn.Identity() if hidden_size is None else uniform_linear(size, width, bias=bias)
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (B, T, D) to y (B, T, D); the state is the last h (B, H), zeros if None."""

@@ -32,7 +32,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.kernels import gated_recurrence, linear_recurrence
-from rtx_lib.layers.blocks import undrawn
+from rtx_lib.layers.blocks import undrawn, uniform_linear
 from rtx_lib.layers.embedding import table
 from rtx_lib.layers.official import load_official, reads_official, renamed
 from rtx_lib.layers.stacking import draw_uniform
@@ -156,8 +156,7 @@ class QRNN(nn.Module):
             QRNNLayer(width, hidden_size, window=window, pooling=pooling, zoneout=zoneout, backend=backend)
             for width in [input_size] + (num_layers - 1) * [hidden_size]
         )
-        self.readout = undrawn(nn.Linear, hidden_size, output_size)
-        draw_uniform(self.readout, hidden_size)
+        self.readout = uniform_linear(hidden_size, output_size)
 
     def forward(self, x: Tensor, state: tuple[State, ...] | None = None) -> tuple[Tensor, tuple[State, ...]]:
         """Map x (B, T, D_in), or ids (B, T), to y (B, T, D_out).

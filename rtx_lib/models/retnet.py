@@ -34,7 +34,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.kernels import matrix_recurrence
-from rtx_lib.layers.blocks import undrawn
+from rtx_lib.layers.blocks import xavier_linear
 from rtx_lib.layers.official import load_official, reads_official
 from rtx_lib.shapes import expect, expect_each, expect_heads, expect_state
 
@@ -179,9 +179,9 @@ class MultiScaleRetention(nn.Module):
         expect_each(form=(form, FORMS), chunk=1 if chunk is None else chunk, eps=(eps, "[0, inf]"))
         self.input_size = self.output_size = width
         self.heads, self.form, self.chunk, self.eps = heads, form, chunk, eps
-        self.q_proj, self.k_proj = (_linear(width, width, 2**-2.5) for _ in range(2))
-        self.v_proj, self.g_proj = (_linear(width, values, 2**-2.5) for _ in range(2))
-        self.out_proj = _linear(values, width, 1.0)
+        self.q_proj, self.k_proj = (xavier_linear(width, width, bias=False, gain=2**-2.5) for _ in range(2))
+        self.v_proj, self.g_proj = (xavier_linear(width, values, bias=False, gain=2**-2.5) for _ in range(2))
+        self.out_proj = xavier_linear(values, width, bias=False)
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (B, T, D) to y (B, T, D); the state is S (B, H, K, V), seen from the next position, zeros if None."""
@@ -236,10 +236,3 @@ def turn(x: Tensor, step: Tensor | int) -> Tensor:
     cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
     one, other = x[..., ::2], x[..., 1::2]
     return torch.stack([one * cos - other * sin, one * sin + other * cos], -1).flatten(-2)
-
-
-def _linear(inputs: int, outputs: int, gain: float) -> nn.Linear:
-    """A Xavier-uniform linear map without bias."""
-    linear: nn.Linear = undrawn(nn.Linear, inputs, outputs, bias=False)
-    nn.init.xavier_uniform_(linear.weight, gain=gain)
-    return linear

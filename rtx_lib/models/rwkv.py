@@ -39,9 +39,8 @@ import torch
 from torch import Tensor, nn
 
 from rtx_lib.kernels import linear_recurrence
-from rtx_lib.layers.blocks import undrawn
+from rtx_lib.layers.blocks import uniform_linear
 from rtx_lib.layers.official import load_official, reads_official
-from rtx_lib.layers.stacking import draw_uniform
 from rtx_lib.shapes import Shapes, expect_each, expect_step
 
 Sums = tuple[Tensor, Tensor, Tensor]
@@ -133,7 +132,8 @@ class RWKVTimeMixing(nn.Module):
         rank = feature / max(1, width - 1)
         self.time_decay = nn.Parameter(-5 + 8 * rank ** (0.7 + 1.3 * depth))
         self.time_first = nn.Parameter(math.log(0.3) + 0.5 * ((feature + 1) % 3 - 1))
-        self.key, self.value, self.receptance, self.output = (_linear(width, width) for _ in range(4))
+        maps = (uniform_linear(width, width, bias=False) for _ in range(4))
+        self.key, self.value, self.receptance, self.output = maps
 
     def state_shapes(self, batch: int) -> Shapes:
         """The last x, and the sums of :func:`wkv`."""
@@ -192,8 +192,8 @@ class RWKVChannelMixing(nn.Module):
         self.input_size = self.output_size = width
         share = (torch.arange(width) / width) ** height
         self.time_mix_k, self.time_mix_r = nn.Parameter(share), nn.Parameter(share.clone())
-        self.key, self.value = _linear(width, inner), _linear(inner, width)
-        self.receptance = _linear(width, width)
+        sizes = ((width, inner), (inner, width), (width, width))
+        self.key, self.value, self.receptance = (uniform_linear(*two, bias=False) for two in sizes)
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (B, T, D) to y (B, T, D); the state is the last x (B, D), zeros if None."""
@@ -223,13 +223,6 @@ def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def _shifted(x: Tensor, last: Tensor) -> Tensor:
     """The step before each, (B, T, D)."""
     return torch.cat([last[:, None].to(x.dtype), x[:, :-1]], 1)
-
-
-def _linear(inputs: int, outputs: int) -> nn.Linear:
-    """A linear map without bias."""
-    linear: nn.Linear = undrawn(nn.Linear, inputs, outputs, bias=False)
-    draw_uniform(linear, inputs)
-    return linear
 
 
 def _place(width: int, layer: int, layers: int) -> tuple[float, float]:

@@ -36,9 +36,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.kernels import linear_recurrence
-from rtx_lib.layers.blocks import undrawn
+from rtx_lib.layers.blocks import uniform_linear
 from rtx_lib.layers.official import load_official, reads_official, renamed
-from rtx_lib.layers.stacking import draw_uniform
 from rtx_lib.shapes import expect_each, expect_step
 
 INITS = ("lin", "inv")
@@ -90,8 +89,7 @@ class S4D(nn.Module):
         self.A_imag = nn.Parameter(start.imag.clone())
         self.C = nn.Parameter(torch.randn(width, state_size // 2, 2) / math.sqrt(2))  # real and imaginary parts
         self.D = nn.Parameter(torch.randn(width))
-        self.output_linear = undrawn(nn.Linear, width, 2 * width)
-        draw_uniform(self.output_linear, width)
+        self.output_linear = uniform_linear(width, 2 * width)
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (B, T, D) to y (B, T, D).

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from rtx_lib.layers import GRU, AdditiveAttention
 from rtx_lib.layers.cells import gru_gates
+from rtx_lib.layers.classifier import turned
 from rtx_lib.layers.stacking import draw_uniform, watched
 from rtx_lib.shapes import Form, expect_each, expect_pair, expect_sentences, expect_state
 
@@ -154,15 +155,12 @@ class Seq2Seq(nn.Module):
         """The state before the first target symbol, from ids (B, S)."""
         source, real = expect_sentences(source, self.input_size, "source")
         x = self.source_embedding(source)  # (B, S, W)
-        position, lengths = torch.arange(source.shape[1], device=source.device), real.sum(1, keepdim=True)
-        # Word j of a sentence turned round at its own length; the padding stays where it is, behind.
-        turned = torch.where(real, lengths - 1 - position, position).unsqueeze(-1)
         forward, _ = self.forward_encoder(x)
-        backward, _ = self.backward_encoder(x.gather(1, turned.expand_as(x)))
-        backward = backward.gather(1, turned.expand_as(backward))
+        backward, _ = self.backward_encoder(turned(x, real))
+        backward = turned(backward, real)
         s = torch.tanh(self.first(backward[:, 0]))
         if self.attention is None:
-            end = (lengths - 1).unsqueeze(-1).expand(-1, 1, forward.shape[-1])
+            end = (real.sum(1) - 1)[:, None, None].expand(-1, 1, forward.shape[-1])
             return s, torch.cat([forward.gather(1, end).squeeze(1), backward[:, 0]], dim=-1)
         annotations = torch.cat([forward, backward], dim=-1)
         return s, annotations, self.attention.key(annotations), real

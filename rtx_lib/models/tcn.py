@@ -22,9 +22,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.layers.blocks import undrawn
+from rtx_lib.layers.blocks import undrawn, uniform_linear
 from rtx_lib.layers.official import load_official, reads_official, renamed
-from rtx_lib.layers.stacking import draw_uniform
 from rtx_lib.shapes import Shape, expect, expect_each, expect_ids, expect_state
 
 INITS = ("effective", "published")
@@ -122,15 +121,10 @@ class TCN(nn.Module):
     kernel_size
         k, the number of taps; the paper has 2 to 8.
     vocabulary
-        If given, x holds ids below it, and a table (V, embedding_size) comes first. It starts from U(-0.1, 0.1), as
-        in the authors' code for characters.
-    embedding_size
-        Width of that table; the last level's number of channels if None.
-    dropout, embedding_dropout
-        Probability with which a value is dropped in training after each convolution, and of the embedded ids.
-    tied
-        Whether the readout uses the table of the ids, which needs vocabulary = output_size and embedding_size equal
-        to the last level's channels. Its bias then starts at 0.
+        If given, x holds ids below it, and a table comes first, as wide as the last level. It starts from
+        U(-0.1, 0.1), as in the authors' code for characters.
+    dropout
+        Probability with which a value is dropped in training after each convolution.
     init
         ``"effective"``: what the authors' code starts from. The convolutions' weights and the readout have torch's
         default rule, and only the 1x1 convolutions N(0, 0.01). ``"published"``: N(0, 0.01) takes effect in all of
@@ -145,10 +139,7 @@ class TCN(nn.Module):
         kernel_size: int,
         *,
         vocabulary: int | None = None,
-        embedding_size: int | None = None,
         dropout: float = 0.0,
-        embedding_dropout: float = 0.0,
-        tied: bool = False,
         init: str = "effective",
     ) -> None:
         super().__init__()
@@ -156,21 +147,20 @@ class TCN(nn.Module):
         expect_each(channels=(channels, "sizes"), init=(init, INITS))
         self.input_size, self.output_size, self.channels = input_size, output_size, tuple(channels)
         self.kernel_size, self.init = kernel_size, init
-        self.embedding = self._table(vocabulary, embedding_size, embedding_dropout, tied)
-        self.embedding_dropout = nn.Dropout(embedding_dropout)
+        self.embedding: nn.Embedding | None = None
+        if vocabulary is not None:
+            expect_each(vocabulary=vocabulary)
+            rows = torch.empty(vocabulary, channels[-1]).uniform_(-0.1, 0.1)
+            self.embedding = nn.Embedding.from_pretrained(rows, freeze=False)
         std = PUBLISHED_STD if init == "published" else None
-        sizes = [input_size if self.embedding is None else self.embedding.embedding_dim, *channels]
+        sizes = [input_size if vocabulary is None else channels[-1], *channels]
         self.network = nn.ModuleList(
             TemporalBlock(sizes[i], sizes[i + 1], kernel_size, 2**i, dropout=dropout, std=std)
             for i in range(len(channels))
         )
-        self.readout = undrawn(nn.Linear, channels[-1], output_size)
-        draw_uniform(self.readout, channels[-1])
+        self.readout = uniform_linear(channels[-1], output_size)
         if std is not None:
             nn.init.normal_(self.readout.weight, std=std)
-        if tied and self.embedding is not None:
-            self.readout.weight = self.embedding.weight
-            nn.init.zeros_(self.readout.bias)
 
     @property
     def receptive_field(self) -> int:
@@ -185,7 +175,7 @@ class TCN(nn.Module):
         if self.embedding is None:
             expect(x, ("B", "T", self.input_size), like=self.readout.weight)
         else:
-            x = self.embedding_dropout(self.embedding(expect_ids(x, self.embedding.num_embeddings)))
+            x = self.embedding(expect_ids(x, self.embedding.num_embeddings))
         state = expect_state(state, self.state_shapes(x.shape[0]), x)
         h, after = x.transpose(1, 2), []  # (B, C, T)
         for i, level in enumerate(self.network):
@@ -202,23 +192,6 @@ class TCN(nn.Module):
         channels = [len(weights[f"network.{level}.conv1.bias"]) for level in range(depth)]
         _, inputs, taps = weights["network.0.conv1.weight_v"].shape
         return load_official(cls(inputs, len(weights["readout.bias"]), channels, taps, **options), weights)
-
-    def _table(
-        self, vocabulary: int | None, embedding_size: int | None, dropout: float, tied: bool
-    ) -> nn.Embedding | None:
-        """The table of the ids, if there is a vocabulary; ``ValueError`` for arguments that contradict each other."""
-        last = self.channels[-1]
-        width = last if embedding_size is None else embedding_size
-        if tied and (vocabulary, width) != (self.output_size, last):
-            need = f"vocabulary = output_size = {self.output_size} and embedding_size = channels[-1] = {last}"
-            raise ValueError(f"tied must be False unless {need}, got True with {vocabulary} and {width}")
-        if vocabulary is None:
-            for name, value in (("embedding_size", embedding_size), ("embedding_dropout", dropout or None)):
-                if value is not None:
-                    raise ValueError(f"{name} must be left out without a vocabulary, got {value}")
-            return None
-        expect_each(vocabulary=vocabulary, embedding_size=width)
-        return nn.Embedding.from_pretrained(torch.empty(vocabulary, width).uniform_(-0.1, 0.1), freeze=False)
 
     def state_shapes(self, batch: int) -> list[Shape]:
         """Each convolution's last inputs."""

@@ -25,7 +25,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.layers.attention import attend, causal_mask
-from rtx_lib.layers.blocks import ACTIVATIONS
+from rtx_lib.layers.blocks import ACTIVATIONS, normal_linear
 from rtx_lib.layers.embedding import readout_layer, table
 from rtx_lib.layers.official import joined, load_official, reads_official, renamed
 from rtx_lib.layers.positions import Sinusoidal, distance_scores
@@ -366,11 +366,9 @@ class XLNetClassifier(nn.Module):
         super().__init__()
         expect_each(output_size=output_size)
         self.input_size, self.output_size, self.model = model.input_size, output_size, model
-        self.summary, self.readout = nn.Linear(model.width, model.width), nn.Linear(model.width, output_size)
+        sizes = (model.width, output_size)
+        self.summary, self.readout = (normal_linear(model.width, size, PUBLISHED_STD) for size in sizes)
         self.dropout = nn.Dropout(dropout)
-        for linear in (self.summary, self.readout):
-            nn.init.normal_(linear.weight, 0, PUBLISHED_STD)
-            nn.init.zeros_(linear.bias)
 
     def forward(self, x: tuple[Tensor, Tensor], state: None = None) -> tuple[Tensor, None]:
         """Map the pair of ids and segments, both (B, T), to logits (B, 1, classes); there is no state."""

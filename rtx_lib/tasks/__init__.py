@@ -2,7 +2,6 @@
 
 from rtx_lib.tasks.atlas import Atlas
 from rtx_lib.tasks.binary_addition import BinaryAddition
-from rtx_lib.tasks.both_ways import BothNeighbours
 from rtx_lib.tasks.byte_pairs import BytePairs, GPTPieces
 from rtx_lib.tasks.digits import MNIST, DrawnDigits, SequentialDigits
 from rtx_lib.tasks.files import available, fetch, files_of

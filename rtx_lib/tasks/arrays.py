@@ -3,8 +3,6 @@
 pandas is not imported: a frame is what has `to_numpy`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

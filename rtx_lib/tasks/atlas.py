@@ -1,7 +1,5 @@
 """A made-up atlas: names of two words, each the only one in its part of its land. What has to be hidden to learn it?"""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """A pair of texts as BERT reads it (Devlin et al. 2018, figure 2)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

@@ -1,7 +1,5 @@
 """Binary addition: a rule of two lines, learned from short sums and asked of long ones."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -28,8 +28,6 @@ has the same sections of the newspaper; and 10 of the 500 test questions of ``tr
 The files come from `rtx_lib.tasks.fetch`, whose errors pass through.
 """
 
-from __future__ import annotations
-
 import hashlib
 import html
 import re

@@ -1,7 +1,5 @@
 """Handwritten digits, read one pixel or one row at a time: 8 x 8 of them without a download, and MNIST."""
 
-from __future__ import annotations
-
 import gzip
 
 import numpy as np

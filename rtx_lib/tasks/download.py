@@ -5,8 +5,6 @@
 it can get in little time, says in one line what is missing, and never fails: the book has embedded data for that.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

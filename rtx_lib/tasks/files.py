@@ -4,8 +4,6 @@ The cache is the folder that the environment variable ``RTX_DATA`` names, else `
 ``~/.cache/rtx_lib``. ``RTX_DOWNLOAD=0`` forbids downloads.
 """
 
-from __future__ import annotations
-
 import hashlib
 import http.client
 import inspect

@@ -1,7 +1,5 @@
 """Generated tasks on one sequence: what to keep, for how long, and in which order."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

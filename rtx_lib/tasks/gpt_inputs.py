@@ -13,8 +13,6 @@ two vectors are added. Answers are scored one by one, and the softmax is over th
 embedding table; the padding stands behind the extract token, where a causal model needs no mask against it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

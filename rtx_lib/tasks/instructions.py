@@ -1,7 +1,5 @@
 """Several tasks in one kind of text, each told in words: what a language model can be asked for without fine-tuning."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor

@@ -3,8 +3,6 @@
 All tasks have the same rows, so that two models can be compared on the same words.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from copy import copy
@@ -97,8 +95,8 @@ class MaskedText:
     `rtx_lib.tasks.masking` says how positions are chosen. A row in which "words" or "units"
     have chosen nothing has one token chosen.
 
-    Training rows are masked anew in every batch (RoBERTa calls it dynamic), or have one of `copies` masks that were
-    drawn once (BERT's way). `batches` shows every split with one mask that is the same for everybody.
+    Training rows are masked anew in every batch (RoBERTa calls it dynamic; BERT drew a few masks for each row once).
+    `batches` shows every split with one mask that is the same for everybody.
 
     Baselines, losses in nats over what "test" asks for: "uniform guess loss" is ln V. "unigram loss" has for every
     word its share p of the training text, with one added to every count; its mean over the training text is the entropy
@@ -122,8 +120,6 @@ class MaskedText:
         texts of which they are known, and are "tokens" with another count elsewhere.
     share, most, replace
         As in `Masking` of masking.py.
-    copies
-        How many masks a training row has; None for a new one each time.
     without
         Labelled sources whose valid and test sentences are left out of training (`documents` of corpora.py).
     places
@@ -145,12 +141,11 @@ class MaskedText:
         share: float = 0.15,
         most: int | None = None,
         replace: tuple[float, float, float] = (0.8, 0.1, 0.1),
-        copies: int | None = None,
         without: Sequence[str] = (),
         places: bool = False,
     ) -> None:
-        expect_each(rule=(rule, RULES), copies=1 if copies is None else copies)
-        self.rule, self.copies = rule, copies
+        expect_each(rule=(rule, RULES))
+        self.rule = rule
         self.rows = TextRows(sources, length=length, size=size, words=words, without=without)
         self.words, self.length = self.rows.words, self.rows.length
         self.vocabulary = self.input_size = self.output_size = len(self.words)
@@ -160,12 +155,9 @@ class MaskedText:
             size=self.vocabulary, mask=self.mask, special=special, share=share, most=most, replace=replace
         )
         self.name = f"masked-{'-'.join(self.rows.sources)}-{self.length}" + ("" if rule == "tokens" else f"-{rule}")
-        self.name += ("" if share == 0.15 else f"-{share:g}") + (f"-{copies}-copies" if copies else "")
-        fixed = {split: torch.Generator().manual_seed(_SEEDS[split]) for split in SPLITS}
-        data = {split: self._whole(split, fixed[split]) for split in SPLITS}
+        self.name += "" if share == 0.15 else f"-{share:g}"
+        data = {split: self._whole(split) for split in SPLITS}
         self.splits = Rows(data, self._draw, at_places if places else whole)
-        masks = [data["train"], *(self._whole("train", fixed["train"]) for _ in range((self.copies or 1) - 1))]
-        self._copies = [torch.stack(parts) for parts in zip(*masks, strict=True)]  # x and y (copies, N, length)
 
     def masked(self, split: str, places: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x and y of some rows of a split, under a new mask."""
@@ -200,13 +192,10 @@ class MaskedText:
         }
 
     def _draw(self, size: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        places = torch.randint(len(self.rows.ids["train"]), (size,), generator=generator)
-        if self.copies is None:
-            return self.masked("train", places, generator)
-        which = torch.randint(self.copies, places.shape, generator=generator)
-        return tuple(part[which, places] for part in self._copies)
+        return self.masked("train", torch.randint(len(self.rows.ids["train"]), (size,), generator=generator), generator)
 
-    def _whole(self, split: str, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    def _whole(self, split: str) -> tuple[Tensor, Tensor]:
+        generator = torch.Generator().manual_seed(_SEEDS[split])
         x, y = self.masked(split, torch.arange(len(self.rows.ids[split])), generator)
         return x.int(), y.int()
 
@@ -250,7 +239,11 @@ class CausalText:
 class BothWaysText:
     """Name the next word and the one before, at every position of the rows that `MaskedText` has.
 
-    x (B, length) int64, y (B, length, 2), -100 where there is no such word; a prediction is (B, length, 2V). Arguments,
+    x (B, length) int64, y (B, length, 2), -100 where there is no such word; a prediction is (B, length, 2V): V logits
+    of the next word, then V of the one before. At position t the first may depend on words up to t and the second on
+    words from t on; a model whose halves see more has seen the answer.
+
+    The loss is half the sum of the mean cross-entropies of the two directions, in nats, as in bilm-tf. Arguments,
     errors and baselines are those of `CausalText`, whose labels are the first of the two.
     """
 

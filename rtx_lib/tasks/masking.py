@@ -20,8 +20,6 @@ ERNIE (Sun et al. 2019, section 3.2, and its batching.py): every unit, a phrase 
 are chosen as often as short ones, a row may have none, and 15 % of the tokens are chosen on average.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Collection, Sequence

@@ -1,7 +1,5 @@
 """Polyphonic music as piano rolls: name the notes of the next frame."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Two small tasks that tell models apart: who may look to the right, and who can look up what was just said."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -102,8 +100,7 @@ class LookUp:
     x and y (B, T) int64 with T = 2 (pairs + questions) - 1: the pairs, then question and answer in turn, without the
     last answer. The keys of a row differ, and so do its values; both are drawn anew for every row, so that nothing can
     be learned by heart, only how to look up. A question is any of the row's keys, with equal shares. Keys have the ids
-    1..keys, values the next ones, and 0 is not used. To a causal model every answer is the next symbol; `everything`
-    labels all next symbols, as pre-training would, though only the answers can be known.
+    1..keys, values the next ones, and 0 is not used. To a causal model every answer is the next symbol.
 
     Baselines, for the answers. "uniform guess loss" is ln V, V being all ids. Who knows what values are and no more
     pays ln values, "a value loss". Who also sees the dictionary, and cannot tell which value stands behind which key,
@@ -118,20 +115,16 @@ class LookUp:
         Of a row, at least 2 and 1.
     keys, values
         How many there are, each at least `pairs`.
-    everything
-        Whether all positions have a label, the symbol behind them, and not only questions.
     """
 
     batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
     loss, metrics, weight = symbol_loss, symbol_metrics, symbol_count
 
-    def __init__(
-        self, pairs: int = 4, *, questions: int = 4, keys: int = 16, values: int = 16, everything: bool = False
-    ) -> None:
+    def __init__(self, pairs: int = 4, *, questions: int = 4, keys: int = 16, values: int = 16) -> None:
         expect_each(questions=questions, pairs=(pairs, 2), keys=(keys, pairs), values=(values, pairs))
-        self.pairs, self.questions, self.keys, self.values, self.everything = pairs, questions, keys, values, everything
+        self.pairs, self.questions, self.keys, self.values = pairs, questions, keys, values
         self.vocabulary = self.input_size = self.output_size = 1 + keys + values
-        self.name = f"look-up-{pairs}-{questions}-of-{keys}x{values}" + ("-everything" if everything else "")
+        self.name = f"look-up-{pairs}-{questions}-of-{keys}x{values}"
         self.splits = Rows(draw=self._draw, lay_out=self._label)
 
     def baselines(self) -> dict[str, float]:
@@ -152,7 +145,6 @@ class LookUp:
 
     def _label(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         x, y = rows[:, :-1], rows[:, 1:].clone()
-        if not self.everything:
-            y[:, : 2 * self.pairs] = -100
-            y[:, 2 * self.pairs + 1 :: 2] = -100
+        y[:, : 2 * self.pairs] = -100
+        y[:, 2 * self.pairs + 1 :: 2] = -100
         return x, y

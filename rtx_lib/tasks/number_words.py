@@ -1,7 +1,5 @@
 """Numbers in words, to be written in digits or said in German: a small translation with one right answer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

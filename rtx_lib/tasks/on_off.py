@@ -1,7 +1,5 @@
 """Sentences on switches with one word hidden: what a reader must have seen depends on which word it is."""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -10,8 +10,6 @@ other and never a target. [SEP] and [CLS] have a rank without being targets, so 
 before them in the order, and plain tokens never see them.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Sequence
 
@@ -76,17 +74,6 @@ def seen_under(rank: Tensor, target: Tensor | None = None, functional: Tensor | 
     return rank[:, None] < own[:, :, None]
 
 
-def seen_in_halves(first: Tensor, second: Tensor) -> Tensor:
-    """Who sees whom in a text of two parts (B, R, R) and (B, T - R, T - R): the second sees all of the first.
-
-    The first part becomes the memory of what follows, and may know nothing of the second.
-    """
-    reuse, rest = first.shape[1], second.shape[1]
-    seen = torch.zeros(len(first), reuse + rest, reuse + rest, dtype=torch.bool)
-    seen[:, :reuse, :reuse], seen[:, reuse:, :reuse], seen[:, reuse:, reuse:] = first, True, second
-    return seen
-
-
 def places_of(target: Tensor, count: int) -> Tensor:
     """The positions (B, count) of targets (B, T), in the order of the text, then -1 where a row has fewer."""
     expect_each(count=(count, int(expect(target, "B T", "target").sum(1).max())))
@@ -100,20 +87,14 @@ def labels_at(ids: Tensor, places: Tensor) -> Tensor:
     return torch.where(places < 0, NO_LABEL, ids.gather(1, places.clamp(min=0)))
 
 
-def draw_spans(
-    starts: Tensor,
-    count: int,
-    generator: torch.Generator,
-    *,
-    longest: int = 5,
-    share: int = 6,
-    whole_words: bool = False,
-) -> Tensor:
-    """Which tokens of a text to predict, (T,) bool: runs of words, and single tokens for what is missing in the end.
+def draw_spans(starts: Tensor, count: int, generator: torch.Generator, *, longest: int = 5, share: int = 6) -> Tensor:
+    """Which tokens of a text to predict, (T,) bool: runs of tokens, and single tokens for what is missing in the end.
 
-    A run has n words with a probability that falls as 1/n, up to `longest`, and around it n * `share` tokens that are
-    not chosen. Where every token is a word, runs thus choose one token in `share` + 1, though the authors' comment has
-    one in `share`; and where `count` is T / `share`, a seventh or so of the targets comes singly.
+    A run begins with a word and has n tokens with a probability that falls as 1/n, up to `longest`, and around it
+    n * `share` tokens that are not chosen. The authors meant n words, but their loop looks at the first token of the
+    run in each turn instead of the next one, and so may cut a word. Where every token is a word, runs thus choose one
+    token in `share` + 1, though the authors' comment has one in `share`; and where `count` is T / `share`, a seventh or
+    so of the targets comes singly.
 
     Parameters
     ----------
@@ -121,10 +102,6 @@ def draw_spans(
         Bool (T,), True where a token begins a word.
     count
         How many tokens to choose, at most T: exactly as many are chosen.
-    whole_words
-        False is what the authors' code does: it takes n *tokens*, as its loop looks at the first token of the run in
-        each turn instead of the next one, and so may cut a word. True is what was meant: n words, or as many of them
-        as do not exceed `count`.
     """
     length, missing = len(expect(starts, "T", "starts")), count
     expect_each(longest=longest, share=share, count=(count, f"[1, {length}]"))
@@ -135,32 +112,19 @@ def draw_spans(
         n = min(1 + int(odds.multinomial(1, generator=generator)), missing)
         before = int(torch.randint(n * share, (), generator=generator))
         here = bisect_left(words, at + before)
-        if here == len(words):
+        if here == len(words) or words[here] + n >= length:
             break
-        begin = words[here]
-        ends = words[here + 1 : here + n + 1] if whole_words else range(begin + 1, begin + n + 1)
-        if len(ends) < n or ends[-1] >= length:
-            break
-        fitting = [end for end in ends if end - begin <= missing]
-        if not fitting:
-            break
-        chosen[begin : fitting[-1]] = True
-        missing -= fitting[-1] - begin
-        at = fitting[-1] + n * share - before
+        end = words[here] + n
+        chosen[words[here] : end] = True
+        missing -= n
+        at = end + n * share - before
     rest = (~chosen).nonzero()[:, 0]
     chosen[rest[torch.randperm(len(rest), generator=generator)[:missing]]] = True
     return chosen
 
 
 def lay_out(
-    ids: Tensor,
-    chosen: Tensor,
-    count: int,
-    generator: torch.Generator,
-    *,
-    window: int,
-    reuse: int | None = None,
-    functional: Sequence[int] = (),
+    ids: Tensor, chosen: Tensor, count: int, generator: torch.Generator, *, window: int, functional: Sequence[int] = ()
 ) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor]:
     """What a permutation language model reads and has to answer, as the authors' code lays it out.
 
@@ -173,9 +137,7 @@ def lay_out(
     count
         N, how many places for targets there are.
     window
-        Within so many tokens the order is drawn; it divides both parts of the text.
-    reuse
-        The first so many positions see nothing of the others, if given.
+        Within so many tokens the order is drawn; it divides T.
     functional
         The ids of [SEP] and [CLS].
 
@@ -186,13 +148,9 @@ def lay_out(
     y
         (B, N), the ids at the targets; -100 where there is none.
     """
-    length, special = ids.shape[1], torch.isin(ids, torch.tensor(functional, dtype=ids.dtype))
+    special = torch.isin(ids, torch.tensor(functional, dtype=ids.dtype))
     expect_fits("chosen", chosen, tuple(ids.shape))
-    target, reuse = chosen & ~special, length if reuse is None else reuse
-    parts = []
-    for part in (slice(0, reuse), slice(reuse, length))[: 1 + (reuse < length)]:
-        rank = rank_in_windows(draw_orders(len(ids), window, generator), part.stop - part.start)
-        parts.append(seen_under(rank, target[:, part], special[:, part]))
-    seen = seen_in_halves(*parts) if len(parts) == 2 else parts[0]
+    rank = rank_in_windows(draw_orders(len(ids), window, generator), ids.shape[1])
+    target = chosen & ~special
     targets = places_of(target, count)
-    return (ids, seen, targets), labels_at(ids, targets)
+    return (ids, seen_under(rank, target, special), targets), labels_at(ids, targets)

@@ -1,7 +1,5 @@
 """Two words that depend on each other: the example of New York, in a form that can be counted."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -3,8 +3,6 @@
 Letters: B batch, T time, V vocabulary, D_in and D_out the widths of input and output.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Protocol, runtime_checkable
 

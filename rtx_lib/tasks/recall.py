@@ -1,7 +1,5 @@
 """Recall: what was said to belong to a key, asked for later, and symbols to be found among blanks and repeated."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor

@@ -1,7 +1,5 @@
 """Sentences to be sorted into classes, with as few labels as one likes: where pre-training should help."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """Do two pieces of text belong together, and in this order? BERT's question, and the one that replaced it."""
 
-from __future__ import annotations
-
 import math
 
 import torch

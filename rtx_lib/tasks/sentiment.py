@@ -1,7 +1,5 @@
 """Sentences that are for something or against it: film reviews, and small ones whose answer a rule gives."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -37,7 +35,7 @@ _GENERATED = ("<pad>", "<unknown>", "the", "is", "but", "although", *_THINGS, *_
 _IDS = {word: number for number, word in enumerate(_GENERATED)}
 
 
-def sentence_metrics(task: Sentiment | GeneratedSentiment, prediction: Tensor, y: Tensor) -> dict[str, float]:
+def sentence_metrics(task: "Sentiment | GeneratedSentiment", prediction: Tensor, y: Tensor) -> dict[str, float]:
     """{"accuracy", "error", "loss"}: the share of sentences that are named right, 1 minus that, and nats."""
     metrics = last_step_metrics(task, prediction, y)
     return {"accuracy": metrics["accuracy"], "error": 1 - metrics["accuracy"], "loss": metrics["loss"]}

@@ -3,8 +3,6 @@
 It has no splits and no metric, so it is no `rtx_lib.tasks.Task`: word2vec is judged by what its vectors are good for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import torch

@@ -15,8 +15,6 @@ only be told from the words around it. Other words belong to one topic, so that 
 together, and few labelled sentences do not. Some words are a noun or a verb, which their place says.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from functools import lru_cache

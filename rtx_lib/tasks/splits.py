@@ -3,8 +3,6 @@
 The functions whose first argument is a task are methods of several tasks.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """State tracking: words of a group, whose product so far is asked for at every step."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -15,7 +13,7 @@ from rtx_lib.tasks.windows import draw_symbols, symbol_loss, symbol_metrics
 THINGS = {"S3": 3, "S5": 5}
 
 
-def prefix_metrics(task: Parity | GroupWords, prediction: Tensor, y: Tensor) -> dict[str, float]:
+def prefix_metrics(task: "Parity | GroupWords", prediction: Tensor, y: Tensor) -> dict[str, float]:
     """{"loss", "accuracy", "last quarter", "exact"}; a method of both tasks.
 
     The loss in nats and the share of right answers over all steps, the share over the last quarter of the steps
@@ -28,7 +26,7 @@ def prefix_metrics(task: Parity | GroupWords, prediction: Tensor, y: Tensor) -> 
     return metrics | {name: share.double().mean().item() for name, share in shares.items()}
 
 
-def prefix_baselines(task: Parity | GroupWords) -> dict[str, float]:
+def prefix_baselines(task: "Parity | GroupWords") -> dict[str, float]:
     """{"uniform guess", "last symbol"}, shares of right answers, and {"uniform guess loss"} in nats; a method of both.
 
     Given one symbol alone, all products are equally likely from the second step on. So whoever knows the time and the

@@ -1,7 +1,5 @@
 """Short stories with a question: which sentences answer it is known, and so is how many must be put together."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """A table of one's own as a task: sequences of numbers, and a class or a number for each of them or at each step."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -129,7 +127,7 @@ class TableTask:
         return self.found
 
     @classmethod
-    def from_configuration(cls, configuration: dict[str, Any]) -> TableTask:
+    def from_configuration(cls, configuration: dict[str, Any]) -> "TableTask":
         """The task without its data: what ``load`` needs."""
         task = cls.__new__(cls)
         vars(task).update(configuration, splits=NoData(configuration["name"]), weights=None)

@@ -1,7 +1,5 @@
 """What a word is in its sentence: its class, and which of its senses it has. One vector a word cannot always tell."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -3,8 +3,6 @@
 The files come from `rtx_lib.tasks.fetch`, whose errors pass through.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import zipfile

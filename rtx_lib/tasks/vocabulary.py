@@ -1,7 +1,5 @@
 """Words as ids, with the special tokens of pre-training in front, and rows of different lengths in one tensor."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
@@ -40,7 +38,7 @@ class Vocabulary:
             raise ValueError(f"words must differ, got {len(self.words) - len(self._ids)} that stand there before")
 
     @classmethod
-    def of(cls, sentences: Iterable[Sequence[str]], size: int) -> Vocabulary:
+    def of(cls, sentences: Iterable[Sequence[str]], size: int) -> "Vocabulary":
         """The special tokens and the most frequent words of sentences, at most `size` ids in all.
 
         Equally frequent words stand in the order of the alphabet.

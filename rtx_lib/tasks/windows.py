@@ -4,8 +4,6 @@ The functions whose first argument is a task are methods of several tasks. They 
 and, where it has them, ``context``, the positions that do not count, and ``bits``, whether metrics are in bits, too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

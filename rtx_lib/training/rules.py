@@ -1,4 +1,4 @@
-"""How BERT and GPT were really optimised: Adam as their code has it, what decays, and the three schedules.
+"""How BERT and GPT were really optimised: Adam as their code has it, and the three schedules.
 
 ::
 
@@ -21,18 +21,13 @@ functions of the step from 1, as :func:`rtx_lib.training.loop.fit` counts: step 
 """
 
 import math
-import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
 
 from rtx_lib.shapes import expect_each
 from rtx_lib.training.schedules import Schedule
-
-UNDECAYED = r"LayerNorm|layer_norm|bias"
-"""What the names of parameters that do not decay contain, in BERT's code."""
 
 
 class BertAdam(torch.optim.Optimizer):
@@ -41,7 +36,7 @@ class BertAdam(torch.optim.Optimizer):
     Parameters
     ----------
     params
-        Parameters, or groups such as :func:`decay_groups` makes.
+        Parameters, or groups of them: in both codes neither biases nor the weights of norms decay.
     lr
         The rate.
     betas
@@ -97,44 +92,6 @@ class BertAdam(torch.optim.Optimizer):
                     rate = rate * math.sqrt(1 - beta2 ** state["step"]) / (1 - beta1 ** state["step"])
                 p.sub_(rate * (m / (v.sqrt() + eps) + decay * p))
         return loss
-
-
-def decay_groups(
-    model: nn.Module, weight_decay: float = 0.01, rule: str | Callable[[str, Tensor], bool] = "bert"
-) -> list[dict[str, Any]]:
-    """A model's parameters for an optimiser in two groups, those that decay and those that do not.
-
-    Parameters
-    ----------
-    model
-        Its parameters that are trained are taken, each once.
-    weight_decay
-        Of the first group; the second has 0.
-    rule
-        ``"bert"``: all decay but what has ``UNDECAYED`` in its name and the parameters of modules that are called a
-        norm, whatever their names. ``"gpt"``: all with at least two axes decay. Tables of vectors decay under either.
-        Or a function of a parameter's name and the parameter that tells whether it decays.
-
-    Raises
-    ------
-    ValueError
-        For another rule, or a decay below 0.
-    """
-    expect_each(weight_decay=(weight_decay, "[0, inf)"))
-    norms = {id(p) for part in model.modules() if "Norm" in type(part).__name__ for p in part.parameters(recurse=False)}
-    rules: dict[Any, Callable[[str, Tensor], bool]] = {
-        "bert": lambda name, p: id(p) not in norms and not re.search(UNDECAYED, name),
-        "gpt": lambda name, p: p.ndim >= 2,
-    }
-    decays = rule if callable(rule) else rules.get(rule)
-    if decays is None:
-        raise ValueError(f"rule must be one of {list(rules)} or a function, got {rule!r}")
-    parted: dict[bool, list[Tensor]] = {True: [], False: []}
-    for name, p in model.named_parameters():
-        if p.requires_grad:
-            parted[bool(decays(name, p))].append(p)
-    groups = [{"params": parted[kind], "weight_decay": weight_decay * kind} for kind in (True, False)]
-    return [group for group in groups if group["params"]]
 
 
 def bert_schedule(steps: int, warmup: int) -> Schedule:

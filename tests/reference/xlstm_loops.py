@@ -1,9 +1,9 @@
-"""The cells and layers of xLSTM written a second time, step by step as the authors have them, and files made so."""
+"""The cells of xLSTM and the convolution before them written a second time, step by step as the authors have them."""
 
 import math
 
 import torch
-from reference.plain_loops import Parameters, sigmoid, write
+from reference.plain_loops import sigmoid
 
 # ---- cells
 
@@ -62,74 +62,3 @@ def convolve(x, weight, bias):
         past = [x[:, t - taps + 1 + j] * weight[:, 0, j] for j in range(taps) if t - taps + 1 + j >= 0]
         outputs.append(sum(past) + bias)
     return torch.stack(outputs, 1)
-
-
-def blockwise(x, weight):
-    """Blocks of features, each through its own matrix (N, O, I)."""
-    size = weight.shape[2]
-    return torch.cat([x[..., n * size : (n + 1) * size] @ w.T for n, w in enumerate(weight)], -1)
-
-
-def head_norm(x, heads, weight):
-    """x (B, T, D): each head to mean 0 and variance 1; the weight is the distance from 1."""
-    parts = x.unflatten(-1, (heads, -1))
-    centred = parts - parts.mean(-1, keepdim=True)
-    return (centred / (centred.square().mean(-1, keepdim=True) + 1e-5).sqrt()).flatten(-2) * (1 + weight)
-
-
-# ---- files
-
-
-def make_slstm_layer(path, *, seed=0, batch=2, length=6, heads=2, size=3, taps=3, gradients=True):
-    """Write a file of the family."""
-    p, width = Parameters(seed=seed), heads * size
-    x = p.random(batch, length, width)
-    seen = x
-    if taps:
-        seen = silu(convolve(x, p.of("conv1d.conv.weight", width, 1, taps), p.of("conv1d.conv.bias", width)))
-    # Under the name of f stand the weights of i, and the other way round.
-    given = {"fgate": seen, "igate": seen, "zgate": x, "ogate": x}
-    a = [blockwise(y, p.of(f"{name}.weight", heads, size, size)) for name, y in given.items()]
-    kernel, bias = p.of("slstm_cell._recurrent_kernel_", heads, 4 * size, size), p.of("slstm_cell._bias_", 4 * width)
-    start = 4 * [torch.zeros(batch, width).double()]
-    y, _ = slstm(torch.stack(a, 2).unflatten(3, (heads, size)), kernel, bias, start)
-    out = head_norm(y, heads, p.of("group_norm.weight", width))
-    return _finish(path, p, {"x": x}, {"out": out}, {"x": x}, gradients, num_heads=heads)
-
-
-def make_mlstm_layer(
-    path, *, seed=0, batch=2, length=8, width=8, heads=2, inner=12, block=2, taps=3, bias=True, gradients=True
-):
-    p = Parameters(seed=seed)
-
-    def linear(at, y, outputs, bias=True):
-        y = y @ p.of(f"{at}.weight", outputs, y.shape[-1]).T
-        return y + p.of(f"{at}.bias", outputs) if bias else y
-
-    x = p.random(batch, length, width)
-    both = linear("proj_up", x, 2 * inner, bias)
-    own, z = both[..., :inner], both[..., inner:]
-    seen = own
-    if taps:
-        seen = silu(convolve(own, p.of("conv1d.conv.weight", inner, 1, taps), p.of("conv1d.conv.bias", inner)))
-    qkv = []
-    for name, y in (("q", seen), ("k", seen), ("v", own)):
-        y = blockwise(y, p.of(f"{name}_proj.weight", inner // block, block, block))
-        qkv.append(y + p.of(f"{name}_proj.bias", inner) if bias else y)
-    i, f = (linear(f"mlstm_cell.{gate}gate", torch.cat(qkv, -1), heads).mT for gate in "if")
-    log_f, size = -torch.log1p(torch.exp(-f)), inner // heads
-    q, k, v = (y.unflatten(2, (heads, size)).transpose(1, 2) for y in qkv)
-    c, n, m = q.new_zeros(batch, heads, size, size), q.new_zeros(batch, heads, size), q.new_zeros(batch, heads)
-    outcomes = {}
-    norm, skip = p.of("mlstm_cell.outnorm.weight", inner), p.of("learnable_skip", inner)
-    for name, start in (("out", m - math.inf), ("out_steps", m)):
-        h = mlstm(q, k, v, i, log_f, c, n, start, 1e-6)[0].transpose(1, 2).flatten(2)
-        y = (head_norm(h, heads, norm) + skip * seen) * silu(z)
-        outcomes[name] = linear("proj_down", y, width, bias)
-    settings = {"num_heads": heads, "inner": inner, "qkv_proj_blocksize": block}
-    return _finish(path, p, {"x": x}, outcomes, {"x": x}, gradients, **settings)
-
-
-def _finish(path, p, given, outcomes, inputs, gradients, **settings):
-    grad_out, found = p.gradients(outcomes["out"], **inputs) if gradients else ({}, {})
-    return write(path, given | grad_out, p, outcomes | found, **settings)

@@ -4,8 +4,6 @@
 the system's by apt-get, where that asks nothing.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

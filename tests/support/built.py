@@ -5,8 +5,6 @@ chapter shows yet. The notebooks are executed afresh in `smoke`, so that a green
 libraries are kept from run to run. Everything lies in `_build/test`: two runs at a time take turns.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import os

@@ -3,8 +3,6 @@
 So whatever reads a file and does not say so fails on every machine, not only on one that lacks the file.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import tempfile

@@ -5,8 +5,6 @@ Inside ``with FarDevice():`` torch's device ``"meta"`` is a place of its own. A 
 lie in a CPU tensor within. A model or a chapter that runs here with ``device="meta"`` has mixed up no devices.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterable
 from typing import Any
@@ -43,7 +41,7 @@ class FarTensor(Tensor):
     __torch_function__ = torch._C._disabled_torch_function_impl
 
     @staticmethod
-    def __new__(cls, near: Tensor) -> FarTensor:
+    def __new__(cls, near: Tensor) -> "FarTensor":
         made = torch.Tensor._make_wrapper_subclass(
             cls, near.shape, strides=near.stride(), storage_offset=near.storage_offset(), dtype=near.dtype, device=FAR
         )
@@ -76,7 +74,7 @@ class FarTensor(Tensor):
         return ["near"], None
 
     @staticmethod
-    def __tensor_unflatten__(inner: dict[str, Tensor], context: None, size: Any, stride: Any) -> FarTensor:
+    def __tensor_unflatten__(inner: dict[str, Tensor], context: None, size: Any, stride: Any) -> "FarTensor":
         return FarTensor(inner["near"])
 
 
@@ -118,7 +116,7 @@ class FarDevice(TorchDispatchMode):
         super().__init__()
         self.waits, self.operations = waits, 0
 
-    def __enter__(self) -> FarDevice:
+    def __enter__(self) -> "FarDevice":
         self.patch = mock.patch("torch.utils.swap_tensors", swap)
         self.patch.__enter__()
         return super().__enter__()

@@ -4,8 +4,6 @@ tornado, which every Jupyter brings, carries the messages. The loop has a thread
 test's thread.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json
@@ -40,7 +38,7 @@ PREFERENCES = {
 class Tab:
     """A page in Firefox, and what went wrong since it was opened."""
 
-    def __init__(self, firefox: Firefox, context: str) -> None:
+    def __init__(self, firefox: "Firefox", context: str) -> None:
         self.firefox, self.context = firefox, context
         self.errors: list[str] = []
         self.requests: list[str] = []

@@ -3,8 +3,6 @@
 With RTX_REQUIRE_ALL=1, as in CI, that line makes the run red, but for what no run can be asked to have.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """A page of the tests: what no chapter shows yet, and one of everything that moves."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

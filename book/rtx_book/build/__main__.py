@@ -6,8 +6,6 @@ site     + book/, settings, browser libraries -> _build/staged, then jupyter-boo
 book     both
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import json

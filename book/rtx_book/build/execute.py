@@ -7,8 +7,6 @@ cache. It stands in the metadata of the executed copy, which is moved into place
 the old copy or the new one, and the next run goes on where it stopped.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import multiprocessing

@@ -5,8 +5,6 @@ counts, but for cells tagged `figure`, which only draw. So a change that decides
 `python -m rtx_book.build.replicate --confirm N` keeps them if N of them, made again, give the very same values.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json

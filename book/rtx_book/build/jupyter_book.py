@@ -1,7 +1,5 @@
 """Jupyter Book over a staged tree."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

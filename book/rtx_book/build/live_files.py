@@ -5,8 +5,6 @@ to `_static/live/weights-HASH.js`, each once, and the scripts, which are the sam
 (book/rtx_book/sphinx/live_figure.py).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from rtx_book.page.live import for_site

@@ -1,7 +1,5 @@
 """Node and npm: the system's where it is new enough, else that of PyPI, put into this environment when asked for."""
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 import re

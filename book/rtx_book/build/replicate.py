@@ -8,8 +8,6 @@ A run belongs to the fingerprint of the chapter's code (`fingerprint.py`). When 
 stale: `--confirm N` keeps them if N of them, made again, give the very same values, and else they are made again.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import platform

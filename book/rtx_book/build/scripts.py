@@ -4,8 +4,6 @@ npm installs it with the browser libraries. Where there is no npm that is said, 
 failure: who writes no script needs none.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """From executed notebooks to the site: a staged tree, Jupyter Book over it, and one step that publishes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -24,8 +24,6 @@ An entry with ``unpublished: true`` is from a text that nobody can look up: it s
 An entry with ``scale: paper`` is judged in the claim's own setting; all others "at our scale", as ``differs`` says.
 """
 
-from __future__ import annotations
-
 import functools
 import html
 import math

@@ -8,8 +8,6 @@ threads. ``book/results/study/replication.json`` keeps the value of every findin
 counted for any bound. ``make replicate`` makes it (``book/rtx_book/build/replicate.py``).
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import math

@@ -5,8 +5,6 @@ An entry names a *situation* in the reader's words, the *advice* as Markdown who
 them (:mod:`rtx_book.records.rules`).
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a page shows of its evidence: a line for each finding, and the table of its claims."""
 
-from __future__ import annotations
-
 import html
 import math
 import re

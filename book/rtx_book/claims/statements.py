@@ -1,7 +1,5 @@
 """Sentences of the book about its records, and the rules that must be true for them: ``book/statements.yml``."""
 
-from __future__ import annotations
-
 import ast
 import json
 from collections.abc import Mapping, Sequence

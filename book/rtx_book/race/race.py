@@ -3,8 +3,6 @@
 A *score* is a test metric turned so that smaller is better; a run that diverged scores worse than every other.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math
@@ -225,7 +223,7 @@ class Race:
                     found[task, lane] = (max(own["values"]) - min(own["values"])) / (max(medians) - min(medians))
         return sorted(found, key=lambda key: -found[key])[:count]
 
-    def computed(self, tried: Mapping[str, Tried]) -> dict[str, list[Record]]:
+    def computed(self, tried: Mapping[str, "Tried"]) -> dict[str, list[Record]]:
         """What no single record holds, in the form of records, so that rules and marks can name it.
 
         ``step-TASK-LANE`` has what was timed, the seconds to the line, the number of seeds that have ``solved`` the

@@ -1,7 +1,5 @@
 """All runs of a race as one table of comma-separated values, a row a run, for readers who compute for themselves."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

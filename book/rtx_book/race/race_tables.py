@@ -1,7 +1,5 @@
 """Rows of the tables of a race, and the frames of its explorer: what is typed in them comes out of the records."""
 
-from __future__ import annotations
-
 import html
 import itertools
 from collections.abc import Callable, Mapping, Sequence

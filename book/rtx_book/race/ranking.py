@@ -10,8 +10,6 @@ A rank is one more than the lanes that are better. What lanes that tie share is 
 who leads over several tasks; so nobody is called the leader there who is not first by each of them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import itertools

@@ -21,8 +21,6 @@ Terms may be joined from left to right by ``-``, ``+``, ``*`` and ``/`` between 
 0.93.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import statistics

@@ -10,8 +10,6 @@ several rates has a name for each, ``race-adding-gru-0.03``; ``results/chosen.js
 meant by the plain ``race-adding-gru``.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import json

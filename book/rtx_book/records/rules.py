@@ -22,8 +22,6 @@ A run without a value, as one that diverged, lies neither below nor above anythi
 what the rule asks for: it stands with those on the other side. On the right it leaves the rule undecided.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import operator
 import re

@@ -1,7 +1,5 @@
 """What fine-tuning needs beside a task and a model: GPT's auxiliary loss, and which test sentences were read before."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What the site needs beyond Jupyter Book: no outside requests, light pages, links that lead somewhere."""
 
-from __future__ import annotations
-
 import pydoc
 import re
 import shutil

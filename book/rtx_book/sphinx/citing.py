@@ -1,7 +1,5 @@
 """Who wrote the book and when, and how to cite it: out of CITATION.cff, the settings and git."""
 
-from __future__ import annotations
-
 import datetime
 import functools
 import os

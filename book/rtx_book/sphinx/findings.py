@@ -1,7 +1,5 @@
 """The part ``findings``: every finding of the book with its rate, worst first, out of the replication study."""
 
-from __future__ import annotations
-
 import math
 import re
 import statistics

@@ -6,8 +6,6 @@ parsed. So a number can be neither mistyped nor stale. A file that is broken is 
 and the fault.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -3,8 +3,6 @@
 What a claim is, and how it is weighed, stands in :mod:`rtx_book.claims.claims`.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import json

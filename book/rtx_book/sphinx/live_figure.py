@@ -11,8 +11,6 @@ The scripts come from the library, one file each below ``_static/live``. Only a 
     ```
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The parts ``mistakes`` and ``mistakes-report``: the museum, from ``mistakes.yml`` and ``results/mistakes.json``."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ A search in pages opened from a file shows them, too. And what the search finds:
 chapter that their entry names first.
 """
 
-from __future__ import annotations
-
 import html
 import json
 from collections.abc import Iterator

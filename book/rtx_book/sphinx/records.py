@@ -4,8 +4,6 @@ What stands on the page comes out of the files, so a number can be neither misty
 not follow the schema (``rtx_book.records.records.check``) is an error of the build, which names it and the fault.
 """
 
-from __future__ import annotations
-
 import re
 import statistics
 from collections.abc import Iterable, Sequence

@@ -4,8 +4,6 @@
 ``rtx_book.records.records`` is an error of the build, which names it and the fault.
 """
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import math

@@ -1,7 +1,5 @@
 """A tiny book in a temporary folder."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Which notebooks run again, and what a failing, hanging or interrupted one leaves behind."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

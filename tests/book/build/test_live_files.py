@@ -1,7 +1,5 @@
 """What the staging takes out of the outputs of live figures, and the live figures of prose pages."""
 
-from __future__ import annotations
-
 import json
 
 import matplotlib.pyplot as plt

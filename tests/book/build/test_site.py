@@ -1,7 +1,5 @@
 """Staging, publishing and the address of the repository."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

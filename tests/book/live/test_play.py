@@ -1,7 +1,5 @@
 """The Python side of live figures: what is refused, how weights travel, what an output carries."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """The scripts of the pages: files of their own, short, linted."""
 
-from __future__ import annotations
-
 import ast
 import re
 

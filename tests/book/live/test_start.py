@@ -1,7 +1,5 @@
 """Where live figures must start, or stay the picture that they were: file, frame, notebook, site, paper."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -8,8 +8,6 @@ With TORCH_INDEX, an index of CPU builds, torch and Python are Colab's too, if s
 the book's own, since the usual index has nothing but gigabytes.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -4,8 +4,6 @@ Jupyter displays the value of a cell's last line, if that line is an expression,
 that is drawn anywhere else is lost, without a word.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

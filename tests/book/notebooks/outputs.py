@@ -1,7 +1,5 @@
 """What an executed notebook says: its errors, its warnings, and what must be the same in every run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """What every chapter must look like. Each check takes a notebook and returns its faults, one text each."""
 
-from __future__ import annotations
-
 import ast
 import itertools
 import re

@@ -1,7 +1,5 @@
 """Exercises answered on the page: what the check says there is what it says in Python, for every kind of answer."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The film: numbers survive the way into the picture and back, gaps break lines, bad input is refused."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """The still picture of the trainer: what the record says is drawn and told."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,5 @@
 """What every page's HTML must be like. Each check takes a page and returns its faults, one text each."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

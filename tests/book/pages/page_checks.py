@@ -1,7 +1,5 @@
 """What a page must be like in a browser. `visit` opens one and collects what goes wrong; the checks return faults."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

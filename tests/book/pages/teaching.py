@@ -1,7 +1,5 @@
 """What a chapter's page must do for a reader. Each check takes a page and returns its faults, one text each."""
 
-from __future__ import annotations
-
 import re
 
 from pages.html_checks import Page as Html

@@ -1,7 +1,5 @@
 """The built site in Firefox: every live figure starts, and its page has no error in the console."""
 
-from __future__ import annotations
-
 import pytest
 from support import built
 

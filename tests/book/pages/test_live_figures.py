@@ -1,7 +1,5 @@
 """Live figures on the built site: what a page loads and when, how much it is, what paper gets."""
 
-from __future__ import annotations
-
 import json
 import re
 

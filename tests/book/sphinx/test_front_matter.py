@@ -1,7 +1,5 @@
 """What the pages say about themselves: reading times, author, date and citation, link texts, search, light pages."""
 
-from __future__ import annotations
-
 import csv
 import datetime
 import json

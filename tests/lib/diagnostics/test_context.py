@@ -240,14 +240,6 @@ def test_a_model_that_looks_so_far_back_has_that_effective_context(reach, expect
     assert relative_effective_context_length({"toy": losses}, contexts) == {"toy": expected}
 
 
-def test_a_model_without_state_reaches_no_further_than_its_segment():
-    ids, targets, contexts = torch.zeros(40).long(), torch.arange(12, 40), range(1, 13)
-    models = {"memory": Reach(8, step=0.02), "none": Reach(8, keeps=False, step=0.02)}
-    losses = {name: context_losses(model, ids, contexts, targets, segment=3) for name, model in models.items()}
-    assert relative_effective_context_length({"none": losses["none"]}, contexts) == {"none": 3}
-    assert relative_effective_context_length(losses, contexts) == {"memory": 8, "none": 3}
-
-
 def ramp(*values):
     return torch.tensor(values)[:, None].expand(-1, 10)
 
@@ -352,5 +344,5 @@ def test_losses_of_a_stream_are_those_of_its_pieces():
     assert found[0] == 0 and relative_error(found[1:], wanted) < 1e-12 and model.training
     alone = [stream_losses(model, piece, segment=5)[1:] for piece in ids.split(5)]
     none = stream_losses(model, ids, segment=5, memory=0)
-    assert all(torch.equal(none[5 * n + 1 : 5 * n + 5], piece) for n, piece in enumerate(alone))
+    assert all(relative_error(none[5 * n + 1 : 5 * n + 5], piece) < 1e-12 for n, piece in enumerate(alone))
     assert model.memory == 3

@@ -28,12 +28,11 @@ def build(inputs=3, outputs=2, channels=(5, 5), kernel=3, **options):
 
 
 def test_ids_are_rows_of_a_table():
-    model, x = build(6, 4, (5, 3), vocabulary=6, embedding_size=2), ids(2, 9)
-    floats_in = build(2, 4, (5, 3))
+    model, x = build(6, 4, (5, 3), vocabulary=6), ids(2, 9)
+    floats_in = build(3, 4, (5, 3))
     floats_in.load_state_dict({n: v for n, v in model.state_dict().items() if not n.startswith("embedding")})
-    assert model.embedding.weight.shape == (6, 2)
+    assert model.embedding.weight.shape == (6, 3)
     assert torch.equal(model(x)[0], floats_in(model.embedding.weight[x])[0])
-    assert TCN(6, 4, (5, 3), 2, vocabulary=6).embedding.weight.shape == (6, 3)
 
 
 def test_filters_are_normalised_once_a_forward(monkeypatch):
@@ -80,7 +79,7 @@ def weights_of(model):
 @pytest.mark.parametrize("init", ["effective", "published"])
 def test_the_first_weights(init):
     """Torch's default, or the authors' normal distribution."""
-    model = drawn(0, TCN, 40, 50, (60, 60), 3, init=init, vocabulary=90, embedding_size=40).requires_grad_(False)
+    model = drawn(0, TCN, 40, 50, (60, 60), 3, init=init).requires_grad_(False)
     for name, weight in weights_of(model).items():
         bound = 1 / math.sqrt(weight[0].numel())
         std = bound / math.sqrt(3) if init == "effective" else 0.01
@@ -90,16 +89,14 @@ def test_the_first_weights(init):
     assert level.downsample.weight.std() == pytest.approx(0.01, rel=0.05) and model.network[1].downsample is None
     assert 0.09 < level.conv1.bias.abs().max() * math.sqrt(120) * 0.1 <= 0.1
     assert 0.09 < level.downsample.bias.abs().max() * math.sqrt(40) * 0.1 <= 0.1
-    assert 0.099 < model.embedding.weight.abs().max() <= 0.1
+    assert 0.099 < drawn(0, TCN, 90, 50, (60, 60), 3, vocabulary=90).embedding.weight.abs().max() <= 0.1
 
 
 def test_where_dropout_acts():
-    """With all values dropped only the ways around are left; with all embedded ones, only the biases."""
+    """With all values dropped only the ways around are left."""
     model, x = build(3, 2, (5, 5), dropout=1.0), draw(2, 9, 3)
     level, dropped = model.network[0], []
     level.conv2.register_forward_pre_hook(lambda _, args: dropped.append(args[0]))
     around = torch.relu(level.downsample(x.transpose(1, 2))).transpose(1, 2)
     assert relative_error(model(x)[0], model.readout(around)) < 1e-12
     assert not dropped[0].any()
-    model = build(6, 2, (5, 5), vocabulary=6, embedding_dropout=1.0)
-    assert torch.equal(*(model(x)[0] for x in (ids(2, 9), (ids(2, 9) + 1) % 6)))

@@ -1,7 +1,5 @@
 """The made-up atlas: what is hidden, and in which two ways a word of a name can be told."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Every task keeps the contract of `rtx_lib.tasks.protocol.Task`, and says what it cannot do."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import typing
@@ -18,7 +16,6 @@ from torch import Tensor
 
 from rtx_book.runs import TASKS
 from rtx_lib import tasks
-from rtx_lib.tasks.both_ways import BothNeighbours
 from rtx_lib.tasks.files import DownloadError, files_of
 from rtx_lib.tasks.masked_text import BothWaysText, CausalText, MaskedText
 from rtx_lib.tasks.next_symbol import LookUp, NextSymbol
@@ -46,7 +43,7 @@ GENERATED = {
     "symbol-next-9x8": lambda place: NextSymbol(9),
     "symbol-both-5x3": lambda place: NextSymbol(5, symbols=3, side="both"),
     "look-up-4-4-of-16x16": lambda place: LookUp(),
-    "look-up-2-1-of-5x5-everything": lambda place: LookUp(2, questions=1, keys=5, values=5, everything=True),
+    "look-up-2-1-of-5x5": lambda place: LookUp(2, questions=1, keys=5, values=5),
     "parity-12": lambda place: tasks.Parity(12),
     "words-S3-12": lambda place: tasks.GroupWords(12),
     "words-S5-5": lambda place: tasks.GroupWords(5, group="S5"),
@@ -73,10 +70,11 @@ READ = {
     "sst2": lambda place: place(small.sst2(), tasks.Sentiment),
     "sst2-least-1": lambda place: place(small.sst2(), tasks.Sentiment, 1),
     "masked-wikitext2-12": lambda place: place(CORPORA, MaskedText, length=12, size=60),
-    "masked-wikitext2-conll2000-12-units-0.4-3-copies": lambda place: place(
-        CORPORA, MaskedText, ("wikitext2", "conll2000"), length=12, size=60, rule="units", share=0.4, copies=3
+    "masked-wikitext2-conll2000-12-units-0.4": lambda place: place(
+        CORPORA, MaskedText, ("wikitext2", "conll2000"), length=12, size=60, rule="units", share=0.4
     ),
     "causal-wikitext2-12": lambda place: place(CORPORA, CausalText, length=12, size=60),
+    "both-ways-wikitext2-12": lambda place: place(CORPORA, BothWaysText, length=12, size=60),
     "pairs-next-wikitext2-15": lambda place: place(CORPORA, SentencePairs, length=15, size=60),
     "pairs-order-wikitext2-15": lambda place: place(CORPORA, SentencePairs, "order", length=15, size=60),
     "classes-subj": lambda place: place(CORPORA, SentenceClasses),
@@ -102,15 +100,10 @@ STREAMED = {
     "enwik8-6-without-newlines": lambda place: place(small.enwik8(), tasks.Enwik8, 6, newlines=False),
 }
 STREAMED |= {f"text-{level}-6": lambda place, level=level: tasks.TextTask(PROSE, 6, level) for level in LEVELS}
-BOTH = {
-    "shakespeare-5-both-ways": lambda place: BothNeighbours(place(small.shakespeare(), tasks.CharacterText, length=5)),
-    "ptb-words-6-both-ways": lambda place: BothNeighbours(place(small.ptb(), tasks.PennTreebank, "words", length=6)),
-}
-WINDOWS = STREAMED | BOTH
 CORPORA = small_corpora.corpora()
 ROWS = torch.rand(6, 91, generator=generator())
 SMALL = {"on-off"}  # all sentences that there are
-MAKERS = GENERATED | READ | WINDOWS
+MAKERS = GENERATED | READ | STREAMED
 
 
 @pytest.fixture(params=MAKERS)
@@ -213,14 +206,14 @@ def test_finite_splits_are_run_through_once_in_order_whatever_the_batches(name: 
         sizes = {"valid": 1_000, "test": 10_000} if name in GENERATED and name not in SMALL else {}
         assert sum(len(y) for _, y in whole) == sizes.get(split, sum(len(y) for _, y in whole))
         pieces = list(again.batches(split, 7))
-        assert all(len(y) == 7 for _, y in pieces[: -1 - (name in WINDOWS)])
+        assert all(len(y) == 7 for _, y in pieces[: -1 - (name in STREAMED)])
         assert rows(*pieces) == rows(*whole)
     if not name.startswith("shakespeare") and name not in SMALL:  # there "valid" is "test"
         assert rows(next(task.batches("valid", 100))) != rows(next(task.batches("test", 100)))
 
 
 def test_a_batch_of_a_finite_split_is_rows_of_it(name: str, task: Any) -> None:
-    if name not in WINDOWS and name != "jsb-3":  # those draw windows from anywhere
+    if name not in STREAMED and name != "jsb-3":  # those draw windows from anywhere
         whole = rows(*task.batches("valid", 100_000))
         assert all(row in whole for row in rows(task.batch("valid", 20, generator(5))))
 
@@ -253,7 +246,7 @@ def test_the_loss_is_that_of_the_metrics_and_of_the_positions_that_count(name: s
         counts[..., None], prediction, torch.randn(prediction.shape, generator=generator(1)).double()
     )
     assert task.metrics(elsewhere, y) == metrics
-    labels = int((y >= 0).sum()) if name in BOTH else int(counts.sum())
+    labels = int((y >= 0).sum()) if name.startswith("both-ways") else int(counts.sum())
     assert getattr(task, "weight", len)(y) in (len(y), labels)
 
 

@@ -1,7 +1,5 @@
 """Readers of texts: small files by hand, the true ones by their numbers, and files that are missing or wrong."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Digits: the split, the order of the pixels, and the true MNIST where it is there."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 

@@ -1,7 +1,5 @@
 """Downloads against a server on this machine that lies in every way a server can."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

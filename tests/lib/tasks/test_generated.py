@@ -1,7 +1,5 @@
 """The generated tasks: what a sequence looks like, its statistics, and the baselines in closed form."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """GPT's input transformations, by hand."""
 
-from __future__ import annotations
-
 import pytest
 from support.helpers import refusals
 

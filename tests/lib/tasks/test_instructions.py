@@ -1,7 +1,5 @@
 """Tasks told in words: the answers are right, two tasks are never told, and "exact" means every letter."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

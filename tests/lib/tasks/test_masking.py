@@ -3,8 +3,6 @@
 Bounds on shares are six standard deviations wide: a right code misses one of them in a billion trials.
 """
 
-from __future__ import annotations
-
 import math
 import re
 

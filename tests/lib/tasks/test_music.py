@@ -1,7 +1,5 @@
 """Piano rolls: the files, frames that do not count, windows, and what the baselines are worth."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

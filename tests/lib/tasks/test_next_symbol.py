@@ -1,7 +1,5 @@
 """Two small tasks: the labels by hand, and that no one who may not look can know them."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 
@@ -68,9 +66,8 @@ def test_the_finite_splits_are_the_same_for_every_side() -> None:
 # The dictionary of one row
 
 
-@pytest.mark.parametrize("everything", [False, True])
-def test_rows_by_their_rule(everything: bool) -> None:
-    task = LookUp(3, questions=2, keys=8, values=5, everything=everything)
+def test_rows_by_their_rule() -> None:
+    task = LookUp(3, questions=2, keys=8, values=5)
     x, y = task.batch("train", 500, generator(1))
     assert x.shape == y.shape == (500, 9) and task.vocabulary == 14
     for row, label in zip(x.tolist(), y.tolist(), strict=True):
@@ -79,10 +76,8 @@ def test_rows_by_their_rule(everything: bool) -> None:
         assert set(said) <= set(range(1, 9)) and set(said.values()) <= set(range(9, 14))
         assert row[6] in said and row[7] == said[row[6]] and row[8] in said
         answers = {6: said[row[6]], 8: said[row[8]]}
-        following = dict(enumerate(row[1:])) | answers
-        assert label == [following[t] if everything else answers.get(t, -100) for t in range(9)]
-    assert task.weight(y) == 500 * (9 if everything else 2)
-    assert task.name == "look-up-3-2-of-8x5" + ("-everything" if everything else "")
+        assert label == [answers.get(t, -100) for t in range(9)]
+    assert task.weight(y) == 500 * 2 and task.name == "look-up-3-2-of-8x5"
 
 
 def test_nothing_but_looking_up_helps() -> None:

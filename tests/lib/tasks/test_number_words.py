@@ -1,7 +1,5 @@
 """Number words: both languages read back by parsers of their own, the layout, and metrics whatever the batches."""
 
-from __future__ import annotations
-
 import math
 import random
 import re

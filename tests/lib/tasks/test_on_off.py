@@ -1,7 +1,5 @@
 """Sentences on switches: all are true, and who sees one side alone cannot know what the other side decides."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 

@@ -1,6 +1,4 @@
-"""Orders: ranks, who sees whom, windows, halves, what is predicted, and reading both ways."""
-
-from __future__ import annotations
+"""Orders: ranks, who sees whom, windows, what is predicted, and reading both ways."""
 
 import numpy as np
 import pytest
@@ -18,7 +16,6 @@ from rtx_lib.tasks.orders import (
     places_of,
     rank_in_windows,
     rank_of,
-    seen_in_halves,
     seen_under,
 )
 
@@ -70,16 +67,6 @@ def test_masks_equal_loops(seed: int) -> None:
 # What a model reads
 
 
-def test_the_halves() -> None:
-    first, second = (
-        seen_under(rank_of(draw_orders(2, 3, generator()))),
-        seen_under(rank_of(draw_orders(2, 5, generator()))),
-    )
-    seen = seen_in_halves(first, second)
-    assert torch.equal(seen[:, :3, :3], first) and torch.equal(seen[:, 3:, 3:], second)
-    assert not seen[:, :3, 3:].any() and seen[:, 3:, :3].all()
-
-
 def test_places_and_labels() -> None:
     target = tensor([[0, 1, 0, 1], [0, 0, 0, 0], [1, 1, 1, 0]]) > 0
     places = places_of(target, 4)
@@ -89,20 +76,16 @@ def test_places_and_labels() -> None:
     assert labels.tolist() == [[6, 8, -100, -100], [-100] * 4, [5, 6, 7, -100]]
 
 
-@pytest.mark.parametrize("reuse", [None, 4, 8])
-def test_the_whole_layout(reuse: int | None) -> None:
+def test_the_whole_layout() -> None:
     """The parts are what their functions say; the generator decides the orders, and nothing else does."""
     ids, chosen = text(3, 12), drawn(3, 12, 0.4)
-    how = {"window": 4, "reuse": reuse, "functional": (SEP, CLS)}
+    how = {"window": 4, "functional": (SEP, CLS)}
     (same, seen, targets), y = lay_out(ids, chosen, 7, generator(1), **how)
     functional = torch.isin(ids, tensor([SEP, CLS]))
     target = chosen & ~functional
     assert same is ids and torch.equal(targets, places_of(target, 7)) and torch.equal(y, labels_at(ids, targets))
-    draws, parts = generator(1), []
-    for part in [slice(0, 12)] if reuse is None else [slice(0, reuse), slice(reuse, 12)]:
-        rank = rank_in_windows(draw_orders(3, 4, draws), part.stop - part.start)
-        parts.append(seen_under(rank, target[:, part], functional[:, part]))
-    assert torch.equal(seen, parts[0] if reuse is None else seen_in_halves(*parts))
+    rank = rank_in_windows(draw_orders(3, 4, generator(1)), 12)
+    assert torch.equal(seen, seen_under(rank, target, functional))
     assert not torch.equal(seen, lay_out(ids, chosen, 7, generator(2), **how)[0][1])
     (_, plain, targets), _ = lay_out(ids, chosen, 12, generator(1), window=12)
     assert torch.equal(targets >= 0, places_of(chosen, 12) >= 0), "without functional ids there are none"
@@ -112,8 +95,8 @@ def test_the_whole_layout(reuse: int | None) -> None:
 # Which tokens are predicted
 
 
-def slow_spans(starts: list[bool], count: int, draws: torch.Generator, looks_ahead: bool) -> list[bool]:
-    """Token by token: the search for the end of a run looks at its first token, or at the one where it stands."""
+def slow_spans(starts: list[bool], count: int, draws: torch.Generator) -> list[bool]:
+    """Token by token, as the authors search: for the end of a run they look at its first token again and again."""
     length, chosen, at, left = len(starts), [False] * len(starts), 0, count
     odds = torch.tensor([1 / n for n in range(1, 6)], dtype=torch.float64)
     while at < length and left > 0:
@@ -127,7 +110,7 @@ def slow_spans(starts: list[bool], count: int, draws: torch.Generator, looks_ahe
         end, words = begin + 1, 1
         stops = []  # where a run of 1, 2, ... words would end
         while end < length:
-            if starts[end if looks_ahead else begin]:
+            if starts[begin]:
                 stops.append(end)
                 words += 1
                 if words > n:
@@ -148,13 +131,12 @@ def slow_spans(starts: list[bool], count: int, draws: torch.Generator, looks_ahe
     return chosen
 
 
-@pytest.mark.parametrize("whole_words", [False, True])
 @pytest.mark.parametrize("length, count", [(120, 20), (40, 12), (7, 7), (1, 1)])
-def test_spans_equal_the_slow_search(length: int, count: int, whole_words: bool) -> None:
+def test_spans_equal_the_slow_search(length: int, count: int) -> None:
     for seed in range(12):
         starts = drawn(1, length, 0.6, seed)[0]
-        chosen = draw_spans(starts, count, generator(seed), whole_words=whole_words)
-        assert chosen.tolist() == slow_spans(starts.tolist(), count, generator(seed), whole_words)
+        chosen = draw_spans(starts, count, generator(seed))
+        assert chosen.tolist() == slow_spans(starts.tolist(), count, generator(seed))
         assert int(chosen.sum()) == count
 
 

@@ -1,7 +1,5 @@
 """Word pairs: what is hidden, who sees whom, and that baselines are what perfect models reach."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

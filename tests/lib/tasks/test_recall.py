@@ -1,7 +1,5 @@
 """Recall and selective copying: rows by their rules, and that nothing else helps."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 import torch.nn.functional as F

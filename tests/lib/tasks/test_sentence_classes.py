@@ -1,7 +1,5 @@
 """Sentences in classes: which are trained on, and that test sentences are always the same."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

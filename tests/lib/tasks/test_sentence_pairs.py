@@ -1,7 +1,5 @@
 """Pairs of pieces: what is changed, and what a linear model on shared words knows of it."""
 
-from __future__ import annotations
-
 import random
 import re
 

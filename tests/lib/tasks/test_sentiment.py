@@ -1,7 +1,5 @@
 """Sentiment: what the files say, what the rule says, and what a bag of words can know."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The generated language: everything that its text says of it."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 

@@ -1,7 +1,5 @@
 """Parity and words of a group: labels by hand, and what can be known without keeping the state."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

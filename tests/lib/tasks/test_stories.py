@@ -1,7 +1,5 @@
 """Stories: every answer follows from the sentences, the supporting ones suffice, and each form says the same."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """A table of one's own: what counts, what is scaled by what, who is in which split, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import math
 

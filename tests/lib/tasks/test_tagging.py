@@ -1,7 +1,5 @@
 """Classes and senses of words: what is asked for, and what one answer a word can reach."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 
 import pytest

@@ -1,7 +1,5 @@
 """The three texts: what is cut where, their vocabularies, what is named, and the true files where they are there."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import pydoc_data.topics

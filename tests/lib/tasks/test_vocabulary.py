@@ -1,7 +1,5 @@
 """Words as ids."""
 
-from __future__ import annotations
-
 import torch
 from support.helpers import refusals
 

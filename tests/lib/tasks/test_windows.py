@@ -1,7 +1,5 @@
 """The tasks on one long sequence: what their windows and streams hold, and what counting its symbols is worth."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

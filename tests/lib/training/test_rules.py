@@ -1,37 +1,17 @@
-"""The update rules of BERT and GPT, what decays, and their schedules: reference values, corners, and use in `fit`."""
+"""The update rules of BERT and GPT and their schedules: corners, and use in `fit`."""
 
 import contextlib
 import math
 
 import numpy as np
-import official
 import pytest
 import torch
-from reference.rules_loops import make_rules
 from support.helpers import killed, refusals
-from torch import nn
 
 from rtx_lib.layers import GRU, Readout
-from rtx_lib.layers.blocks import SampleStdNorm
 from rtx_lib.tasks import AddingProblem
 from rtx_lib.training import fit
-from rtx_lib.training.rules import BertAdam, bert_schedule, decay_groups, gpt_finetune_schedule, gpt_pretrain_schedule
-
-SIZES = [
-    {},
-    {"size": 1, "updates": 30, "decay": 0.0},
-    {"total": 7, "warmup": 6, "lr": 1e-4, "eps": 1e-8},
-    {"betas": (0.0, 0.5)},
-    {"total": 5, "warmup": 0},
-]
-
-
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
-def test_files_of_other_sizes(tmp_path, sizes):
-    path = tmp_path / "optim_rules_other.npz"
-    names = make_rules(path, seed=len(str(sizes)), **sizes)
-    errors = official.check(path)
-    assert set(errors) == names and max(errors.values()) < 1e-9, errors
+from rtx_lib.training.rules import BertAdam, bert_schedule, gpt_finetune_schedule, gpt_pretrain_schedule
 
 
 def walk(make, gradients, start=1.0):
@@ -65,39 +45,6 @@ def test_what_has_no_gradient_stays():
     assert optimizer.step() is None
 
 
-class Net(nn.Module):
-    """Parameters of all kinds, one of them used under two names."""
-
-    def __init__(self):
-        super().__init__()
-        self.table, self.linear, self.norm = nn.Embedding(5, 4), nn.Linear(4, 5), nn.LayerNorm(4)
-        self.other, self.gain = SampleStdNorm(4), nn.Parameter(torch.ones(4))
-        self.LayerNorm = nn.ModuleDict({"gamma": nn.Linear(4, 4, bias=False)})
-        self.linear.weight = self.table.weight
-        self.frozen = nn.Parameter(torch.ones(4, 4), requires_grad=False)
-
-
-@pytest.mark.parametrize(
-    ("rule", "decayed"),
-    [
-        ("bert", {"table.weight", "gain"}),
-        ("gpt", {"table.weight", "LayerNorm.gamma.weight"}),
-        (lambda name, p: name == "gain", {"gain"}),
-        (lambda name, p: False, set()),
-    ],
-)
-def test_what_decays(rule, decayed):
-    """Tables do, under both rules; the names that BERT's code looks for count as such."""
-    model = Net()
-    names = {id(p): name for name, p in model.named_parameters()}
-    groups = decay_groups(model, 0.3, rule)
-    found = {group["weight_decay"]: {names[id(p)] for p in group["params"]} for group in groups}
-    rest = {name for name in names.values() if name != "frozen"} - decayed
-    assert found == ({0.3: decayed} if decayed else {}) | {0.0: rest}
-    assert sum(len(group["params"]) for group in groups) == len(decayed | rest)
-    assert len(BertAdam(groups).param_groups) == len(groups)
-
-
 def test_bert_jumps_down_where_the_warm_up_ends():
     factor = bert_schedule(50, 10)
     assert [factor(step) for step in (1, 6, 10, 11, 36, 51, 60)] == pytest.approx([0, 0.5, 0.9, 0.8, 0.3, 0, 0])
@@ -118,7 +65,7 @@ def test_gpts_cosine_counts_from_the_start():
 
 
 def how(model, **more):
-    optimizer = BertAdam(decay_groups(model), 0.01)
+    optimizer = BertAdam(model.parameters(), 0.01)
     settings = {"steps": 8, "batch_size": 4, "clip": 1.0, "schedule": bert_schedule(8, 2), "progress": False}
     return settings | {"optimizer": optimizer} | more
 
@@ -148,8 +95,6 @@ test_bad_arguments = refusals(
     [
         (lambda: BertAdam([torch.ones(1)], math.nan), "lr must be at least 0 and finite, got nan"),
         (lambda: BertAdam([torch.ones(1)], betas=(0.9, 1.0)), r"betas\[1\] must be at least 0 and below 1, got 1.0"),
-        (lambda: decay_groups(Net(), rule="adamw"), "rule must be one of .* or a function, got 'adamw'"),
-        (lambda: decay_groups(Net(), -1.0), "weight_decay must be at least 0 and finite, got -1.0"),
         (lambda: bert_schedule(5, 5), r"warmup must be at least 0 and below 5, got 5"),
         (lambda: gpt_finetune_schedule(5, -1), r"warmup must be at least 0 and below 5, got -1"),
         (lambda: gpt_pretrain_schedule(5, 5), r"warmup must be at least 0 and below 5, got 5"),
