@@ -12,7 +12,7 @@ from typing import Any
 
 from rtx_book.paths import runs_folder
 from rtx_book.records.records import Record
-from rtx_book.runs.recipes import Recipe, returns
+from rtx_book.runs.recipes import Recipe, parallel, returns
 from rtx_book.runs.recipes import race as plan
 from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, AGAIN_SETS, again
 from rtx_book.runs.runs import made
@@ -203,6 +203,11 @@ def next_large(folder: Path | None = None) -> Runs:
 def next_returned(folder: Path | None = None) -> Runs:
     """Trials of the chapter on what returned, seed by seed."""
     return sorted((run for recipe in returns.TUNED for run in returned(recipe, folder)[1]), key=lambda run: run[1])
+
+
+def next_added(folder: Path | None = None) -> Runs:
+    """Trials of binary addition, seed by seed."""
+    return sorted((run for recipe in parallel.ADDERS for run in returned(recipe, folder)[1]), key=lambda run: run[1])
 
 
 def next_returned_again(folder: Path | None = None) -> Runs:

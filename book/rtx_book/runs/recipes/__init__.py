@@ -13,6 +13,7 @@ RECIPES: dict[str, Recipe] = {
 }
 
 BESIDE: dict[str, Recipe] = {
-    recipe.name: recipe for recipe in (*between.TRIALS, *race.RECIPES, *returns.TRIALS, *returns.REPEATED)
+    recipe.name: recipe
+    for recipe in (*between.TRIALS, *parallel.TRIALS, *race.RECIPES, *returns.TRIALS, *returns.REPEATED)
 }
 """Runs by which rates are chosen, and all that may follow from them; most are never made."""
