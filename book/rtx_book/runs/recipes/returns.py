@@ -123,8 +123,8 @@ RECIPES: list[Recipe] = [
         for mixer, lr in _RECALL_RATES.items()
     ),
     *(
-        _mixer("mqar", mixer, 1e-2, _RECALL, "associative recall, no convolution", name=f"{mixer}-bare")
-        for mixer in ("attention", "delta-net")
+        _mixer("mqar", mixer, 1e-2, _RECALL, "associative recall, no convolution", name=f"{mixer}-bare", **options)
+        for mixer, options in (("attention", {}), ("delta-net", {"kernel_size": None}))  # which has one of its own
     ),
     *(_state(mixer, heads) for mixer in ("linear-attention", "delta-net") for heads in _HEADS),
     *(_mixer("selective", mixer, lr, _SELECTIVE, "selective copying") for mixer, lr in _SELECTIVE_RATES.items()),
