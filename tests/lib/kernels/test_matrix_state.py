@@ -92,13 +92,6 @@ def test_equals_the_loop(form, steps):
         assert outputs < 1e-12 and gradients < 1e-10
 
 
-@pytest.mark.weekly
-@pytest.mark.parametrize("form", ["sum", "rows", "delta decay"])
-def test_equals_the_loop_over_a_long_sequence(form):
-    outputs, gradients = errors(sequence(10_000, form, batch=1, size=4, width=3))
-    assert outputs < 1e-12 and gradients < 1e-10
-
-
 @pytest.mark.parametrize("form", [form for form in FORMS if "decay" in form or "rows" in form])
 @pytest.mark.parametrize("strong", [-1e-12, -20.0, -700.0, -1e6, -math.inf])
 @pytest.mark.parametrize("chunk", [None, 64])
@@ -128,28 +121,6 @@ def test_keys_that_repeat_and_turn(form):
         given["beta"][..., 50:] = 2
     outputs, gradients = errors(given, chunk=64)
     assert outputs < 1e-12 and gradients < 1e-10
-
-
-@forms
-@pytest.mark.parametrize("backend", ["loop", "chunks", "auto"])
-def test_pieces_are_the_whole(form, backend):
-    given = sequence(90, form)
-    whole, last = matrix_recurrence(**given, backend=backend)
-    state, outputs = given.pop("state"), []
-    for pieces in zip(*(x.split([1, 9, 40, 3, 37], 2) for x in given.values()), strict=True):
-        o, state = matrix_recurrence(**dict(zip(given, pieces, strict=True)), state=state, backend=backend)
-        outputs.append(o)
-    assert relative_error(torch.cat(outputs, 2), whole) < 1e-12 and relative_error(state, last) < 1e-12
-
-
-@forms
-def test_no_output_sees_what_comes_later(form):
-    given = sequence(70, form)
-    whole, _ = matrix_recurrence(**given, backend="chunks")
-    for name, x in given.items():
-        if name != "state":
-            x[:, :, 41:] = x[:, :, 41:].flip(2)
-    assert torch.equal(matrix_recurrence(**given, backend="chunks")[0][:, :, :41], whole[:, :, :41])
 
 
 @forms

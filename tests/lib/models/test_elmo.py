@@ -114,26 +114,6 @@ def test_without_clips_the_projected_lstm_is_torchs(sizes):
     assert max(map(relative_error, *outcomes)) < 1e-12
 
 
-# ---- who sees whom
-
-
-def seen(model, e, output):
-    """Whether the output (B, T, ...) at each position depends on the vector of each word: bool (T, T)."""
-    rows = [torch.autograd.grad(output[:, t].sin().sum(), e, retain_graph=True)[0] for t in range(T)]
-    return torch.stack([row.abs().sum((0, 2)) > 0 for row in rows])
-
-
-@kinds
-def test_no_direction_sees_what_it_is_to_name(kind):
-    """Forward, all up to a word and nothing later, in every layer; backward, all from it on and nothing earlier."""
-    model, e = build(kind), draw(2, T, D).requires_grad_()
-    layers, _ = model.run(e, None, None)
-    before = torch.ones(T, T).tril().bool()
-    for layer in layers[1:]:
-        forward, backward = halves(layer)
-        assert torch.equal(seen(model, e, forward), before) and torch.equal(seen(model, e, backward), before.T)
-
-
 # ---- padding
 
 

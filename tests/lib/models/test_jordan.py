@@ -40,13 +40,6 @@ def test_sampling_always_the_teacher_equals_teacher_forcing(model):
     assert relative_error(one_by_one, model(X, targets=TARGETS)[0]) < 1e-12 and torch.equal(last, TARGETS[:, -1])
 
 
-def test_two_pieces_equal_the_whole_with_a_teacher(model):
-    whole, last = model(X, targets=TARGETS)
-    first, state = model(X[:, :3], targets=TARGETS[:, :3])
-    second, state = model(X[:, 3:], state, targets=TARGETS[:, 3:])
-    assert relative_error(torch.cat([first, second], 1), whole) < 1e-12 and relative_error(state, last) < 1e-12
-
-
 def test_the_coin_is_the_generators(model):
     runs = [model(X, targets=TARGETS, teacher_probability=0.5, generator=coin(seed))[0] for seed in (1, 1, 2)]
     assert torch.equal(runs[0], runs[1]) and not torch.equal(runs[0], runs[2])
