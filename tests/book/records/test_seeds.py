@@ -94,7 +94,7 @@ def test_seeds_are_summed_up():
         record("mse", (0.3, 0.3), test=None, seconds=1.0),  # its last update blew it up, and no step was left to see it
     ]
     told = seeds.summarise(records, "mse", 0.05)
-    counts = {"seeds": 5, "solved": 2, "diverged": 2, "steps_to": 75.0, "seconds": 15.0, "parameters": 7}
+    counts = {"seeds": 5, "solved": 2, "diverged": 2, "steps_to": 75.0, "seconds": 10.0, "parameters": 7}
     assert told == counts | {"median": 0.03, "low": 0.02, "high": 0.30, "values": [0.02, 0.03, 0.30]}
 
 
