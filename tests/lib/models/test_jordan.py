@@ -29,6 +29,7 @@ def test_teacher_forcing_at_once_equals_step_by_step(model):
         previous = TARGETS[:, t]
     whole, last = model(X, targets=TARGETS)
     assert relative_error(whole, torch.cat(steps, 1)) < 1e-12 and torch.equal(last, TARGETS[:, -1])
+    assert relative_error(model(X[:, 3:], TARGETS[:, 2], targets=TARGETS[:, 3:])[0], whole[:, 3:]) < 1e-12
 
 
 def test_sampling_never_the_teacher_equals_running_free(model):
