@@ -207,7 +207,7 @@ def spread(heights: Sequence[float], gap: float, bottom: float, top: float) -> l
 
 
 def provenance(records: Sequence[Record] | Mapping[Any, Sequence[Record]]) -> str:
-    """How many runs a figure shows, as HTML for its caption; folded behind it the machine, commits and recipes.
+    """How many runs and seeds a figure shows, as HTML for its caption; folded behind it machine, commits and recipes.
 
     Parameters
     ----------
@@ -233,9 +233,12 @@ def provenance(records: Sequence[Record] | Mapping[Any, Sequence[Record]]) -> st
         for recipe, own in recipes.items()
     )
     length = " to ".join(dict.fromkeys(f"{step:,}" for step in (steps[0], steps[-1])))
+    least, most = (end(map(len, recipes.values())) for end in (min, max))
+    each = (f"{least} to " if least < most else "") + _plural(most, "seed") + " each" * (len(recipes) > 1)
+    where = "one processor" if len(devices) == 1 else f"{len(devices)} devices"
     return (
-        f"{_plural(len(records), 'recorded run')} of {length} steps, seed{'s' * (len(seeds) > 1)} "
-        f"{', '.join(map(str, seeds))}. <details><summary>Where they come from</summary>{html.escape(made)}. "
+        f"{_plural(len(records), 'recorded run')} of {length} steps, {each} ({', '.join(map(str, seeds))}), {where}. "
+        f"<details><summary>Where they come from</summary>{html.escape(made)}. "
         f"Records: {links}</details>"
     )
 

@@ -200,8 +200,8 @@ def _task(task: Task, entries: dict[int, dict[str, Any]], best: list[int]) -> di
 Ranks = Mapping[str, Mapping[str, float]]
 
 LEGEND = (
-    "Bars: the ranks in 95 % of all ways to draw the seeds anew. Whoever reaches the grey ground, the bar of the "
-    "first, we do not tell apart from it; its mark is filled."
+    "Bars: the ranks in 95 % of all ways to draw the five seeds anew, all of one processor. Whoever reaches the "
+    "grey ground, the bar of the first, we do not tell apart from it; its mark is filled."
 )
 """What the marks say, for a caption."""
 

@@ -71,6 +71,9 @@ SWEEPS: dict[str, Sweep] = {
     "returns-rates": Sweep(
         "the rates of recurrence returns", returns.TRIALS, returns.TUNING_SEEDS, follow=tuning.next_returned
     ),
+    "addition-rates": Sweep(
+        "the rates of binary addition", parallel.TRIALS, returns.TUNING_SEEDS, follow=tuning.next_added
+    ),
     "returns-again": Sweep(
         "recurrence returns: fresh seeds, elsewhere", returns.REPEATED, AGAIN_SEEDS, follow=tuning.next_returned_again
     ),

@@ -68,12 +68,6 @@ def test_one_run_by_accuracy_and_by_error():
     )
 
 
-@pytest.mark.parametrize("metric", ["accuracy", "exact", "reference_accuracy"])
-def test_shares_of_what_is_right_rise(metric):
-    assert seeds.better(metric, 0.9, 0.8) and seeds.reached(metric, 0.9, 0.8) and not seeds.reached(metric, 0.7, 0.8)
-    assert seeds.best(record(metric), metric) == 0.9 and seeds.steps_to(record(metric), metric, 0.85) == 100
-
-
 def test_every_metric_of_a_task_has_its_direction():
     """A new one must be put on one side: here if it falls, in RISING if it rises."""
     falling = {"loss", "forward loss", "backward loss", "mse", "bpc", "perplexity", "error"}
@@ -97,18 +91,11 @@ def test_seeds_are_summed_up():
         record("mse", (0.01, 0.01), 0.03, 20.0),
         record("mse", (0.3, 0.3), 0.30, 60.0),
         record("mse", (0.3, 0.3), diverged=DIVERGED, seconds=1.0),
+        record("mse", (0.3, 0.3), test=None, seconds=1.0),  # its last update blew it up, and no step was left to see it
     ]
     told = seeds.summarise(records, "mse", 0.05)
-    counts = {"seeds": 4, "solved": 2, "diverged": 1, "steps_to": 75.0, "seconds": 15.0, "parameters": 7}
+    counts = {"seeds": 5, "solved": 2, "diverged": 2, "steps_to": 75.0, "seconds": 10.0, "parameters": 7}
     assert told == counts | {"median": 0.03, "low": 0.02, "high": 0.30, "values": [0.02, 0.03, 0.30]}
-
-
-def test_a_run_without_a_finite_test_is_among_the_diverged():
-    """Its last update blew it up, and no step was left to see it."""
-    told = seeds.summarise(
-        [record("mse", test=0.1), record("mse", test=None), record("mse", diverged=DIVERGED)], "mse", 0.2
-    )
-    assert (told["seeds"], told["values"], told["diverged"], told["solved"]) == (3, [0.1], 2, 1)
 
 
 def test_none_one_and_no_line():

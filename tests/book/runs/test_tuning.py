@@ -116,14 +116,6 @@ def test_what_a_run_is_judged_by(keep, rows, expected):
     assert recipe.keep_best == keep and tuning.loss(record, recipe) == expected
 
 
-def test_the_rates_that_are_decided(tmp_path):
-    assert tuning.chosen(tmp_path) == {task: {} for task in plan.TASKS}
-    try_rates(tmp_path, [5, 4, 1, 0.5, 2, None, 9])
-    for lr in (0.001, 0.003):
-        finals(tmp_path, lr, [lr] * 3)
-    assert tuning.chosen(tmp_path)["copy"] == {"gru": 0.001}
-
-
 def test_whoever_has_a_rate_runs_again_with_fresh_seeds_on_both_sets_of_instructions(tmp_path, monkeypatch):
     monkeypatch.setattr(
         tuning, "tuned", lambda task, lane, folder: (0.01 if (task, lane) == ("parity", "gru") else None, [])

@@ -92,13 +92,6 @@ def test_equals_the_loop(form, steps):
         assert outputs < 1e-12 and gradients < 1e-10
 
 
-@pytest.mark.weekly
-@pytest.mark.parametrize("form", ["sum", "rows", "delta decay"])
-def test_equals_the_loop_over_a_long_sequence(form):
-    outputs, gradients = errors(sequence(10_000, form, batch=1, size=4, width=3))
-    assert outputs < 1e-12 and gradients < 1e-10
-
-
 @pytest.mark.parametrize("form", [form for form in FORMS if "decay" in form or "rows" in form])
 @pytest.mark.parametrize("strong", [-1e-12, -20.0, -700.0, -1e6, -math.inf])
 @pytest.mark.parametrize("chunk", [None, 64])

@@ -8,7 +8,7 @@ from reference.mamba_loops import convolve, silu, softplus
 from support.compare import draw, furthest, random_parameters
 from support.helpers import FIXTURES, drawn, relative_error
 
-from rtx_lib.kernels import gated_recurrence, selective_scan
+from rtx_lib.kernels import selective_scan
 from rtx_lib.models.mamba import Mamba, TimeInvariantMamba, first_steps
 from rtx_lib.models.mamba2 import Mamba2
 
@@ -53,19 +53,6 @@ def test_the_block_step_by_step(options, backend):
     x = draw(2, 30, 3).double().requires_grad_()
     y, (_, h) = model(x)
     assert furthest((y, h), block(model, x), [x, *model.parameters()]) < 1e-10
-
-
-# ---- a gate is what remains of it
-
-
-def test_with_one_state_it_is_a_gated_mean():
-    """Theorem 1, for the zero-order hold of the paper, with values of a gate from 0 to 1."""
-    u, v = draw(2, 50, 3).double(), 9 * draw(2, 50, 3, seed=1).double()
-    one = torch.ones(3, 1).double()
-    y, last = selective_scan(u, F.softplus(v), -one, one, one, discretisation="zoh")
-    g = torch.sigmoid(v)
-    expected = gated_recurrence(1 - g, u)
-    assert relative_error(y, expected) < 1e-12 and relative_error(last[..., 0], expected[:, -1]) < 1e-12
 
 
 # ---- signs

@@ -56,12 +56,6 @@ def test_folds_test_every_image_once_and_are_as_the_split_is() -> None:
         SequentialDigits(fold=-1)
 
 
-def test_split_is_the_known_one() -> None:
-    """Records name this split: a change of it is a change of the task."""
-    labels = whole(SequentialDigits(), "test")[1][:20]
-    assert labels.tolist() == [3, 0, 3, 4, 7, 8, 9, 2, 5, 0, 8, 8, 4, 2, 7, 0, 3, 6, 5, 0]
-
-
 @pytest.mark.parametrize(("task", "side"), [(SequentialDigits, 8), (MNIST, 28)])
 def test_values_and_order_of_the_steps(place, task, side: int) -> None:
     pixels, rows = (place(small.mnist(), task, rows=by_rows) for by_rows in (False, True))

@@ -130,16 +130,6 @@ def test_samples_are_drawn_from_the_joint() -> None:
     assert task.exist(torch.tensor([[1, 9], [1, 10], [9, 1], [20, 20]])).tolist() == [True, False, False, False]
 
 
-def test_the_finite_splits_are_known() -> None:
-    """A record compares runs on the same sentences."""
-    task = WordPairs()
-    x, _ = next(task.batches("test", 10_000))
-    assert x.shape == (10_000, 5)
-    assert [task.decode(row) for row in x[:3]] == ["Buenos [MASK] is a city", *["Los [MASK] is a city"] * 2]
-    (ids, seen, _), y = next(WordPairs("permutation").batches("test", 3))
-    assert torch.equal(ids[:, :2], y) and ids.shape == (3, 5) and seen[:, 0, 1].tolist() == [True, True, False]
-
-
 BAD = {
     "hidden must be 'any' in the form 'permutation'": lambda: WordPairs("permutation", hidden="both"),
     "route must be one of .* got 'two'": lambda: WordPairs().judge(Perfect(WordPairs()), "two"),

@@ -93,14 +93,6 @@ def test_the_answers_are_those_of_the_rule_and_the_sentences_of_the_form() -> No
         assert task.decode(ids) == sentence and task.answers(ids[None]).item() == label
     shares = [sum(word in row.split() for row in rows(task, x)) / 3_000 for word in ("but", "although")]
     assert all(abs(share - 1 / 3) < 0.04 for share in shares) and abs(y.double().mean() - 0.5) < 0.04
-
-
-def test_the_finite_splits_have_known_sentences() -> None:
-    """A record compares runs on the same test sentences: a change of these is a change of the task."""
-    task = GeneratedSentiment()
-    x, y = next(task.batches("test", 10_000))
-    first = "the film is never so tedious although the direction is never very warm"
-    assert task.decode(x[0]) == first and (int(y.sum()), int(x.sum())) == (4_918, 1_707_094)
     assert task.baselines()["best bag of words"] == 3 / 4
 
 

@@ -68,15 +68,6 @@ def test_the_answer_can_be_read_and_the_supporting_sentences_suffice(kind: str) 
     assert short > 20
 
 
-def test_the_finite_splits_are_known() -> None:
-    """A record compares runs on the same stories: a change of these words is a change of the task."""
-    lines, *rest = told(Stories("two facts"), 1)[0]
-    assert lines[:3] == ["David walked to the cellar", "David went to the hall", "David walked to the garden"]
-    assert rest == ["Where is the lamp", "garden", [5, 2]] and lines[5] == "David took the lamp"
-    lines = ["Anna is a cat", "cats fear wolves", "goats fear mice", "wolves fear cats", "mice fear goats"]
-    assert told(Stories("deduction"), 1)[0] == (lines, "What does Anna fear", "wolves", [0, 1])
-
-
 def test_two_facts_need_both_orders() -> None:
     """The taking comes before the last way as well as behind it, and things change hands."""
     stories = told(Stories("two facts"))

@@ -14,6 +14,10 @@ RECIPES: dict[str, Recipe] = {
 
 BESIDE: dict[str, Recipe] = {
     recipe.name: recipe
+<<<<<<< HEAD
     for recipe in (*between.TRIALS, *race.RECIPES, *returns.TRIALS, *returns.REPEATED, *topics.TRIALS)
+=======
+    for recipe in (*between.TRIALS, *parallel.TRIALS, *race.RECIPES, *returns.TRIALS, *returns.REPEATED)
+>>>>>>> w-forty
 }
 """Runs by which rates are chosen, and all that may follow from them; most are never made."""

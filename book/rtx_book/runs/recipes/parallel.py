@@ -5,6 +5,7 @@ from typing import Any
 
 from . import attention
 from .recipe import COSINE, Recipe
+from .returns import trials
 
 # --- binary addition: Neural GPU, GRU, QRNN
 
@@ -136,3 +137,7 @@ RECIPES: list[Recipe] = [
     # --- sentiment
     # --- number words
 ]
+
+ADDERS = [recipe for recipe in RECIPES if recipe.name.startswith("addition-")]
+TRIALS = trials(ADDERS)
+"""How the adders come to their rates: as the mixers of :mod:`rtx_book.runs.recipes.returns` do."""

@@ -1,5 +1,6 @@
 """Recipes of the chapter on linear recurrences and matrix states: parity, words of S3, recall, selective copying."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -121,6 +122,10 @@ RECIPES: list[Recipe] = [
         _mixer("mqar", mixer, lr, _RECALL, "associative recall", stack=_CONVOLVED)
         for mixer, lr in _RECALL_RATES.items()
     ),
+    *(
+        _mixer("mqar", mixer, 1e-2, _RECALL, "associative recall, no convolution", name=f"{mixer}-bare", **options)
+        for mixer, options in (("attention", {}), ("delta-net", {"kernel_size": None}))  # which has one of its own
+    ),
     *(_state(mixer, heads) for mixer in ("linear-attention", "delta-net") for heads in _HEADS),
     *(_mixer("selective", mixer, lr, _SELECTIVE, "selective copying") for mixer, lr in _SELECTIVE_RATES.items()),
 ]
@@ -140,7 +145,12 @@ def trial(recipe: Recipe, lr: float) -> Recipe:
     return replace(recipe, name=f"rate-{recipe.name}-{lr:g}", about=f"{recipe.about}, rate {lr:g}", lr=lr, **short)
 
 
-TUNED = [recipe for recipe in RECIPES if not recipe.name.startswith("state-")]
-TRIALS = [trial(recipe, lr) for recipe in TUNED for lr in (1e-4, 3e-4, 1e-3, *RATES, 1e-1, 3e-1)]
+def trials(recipes: Iterable[Recipe]) -> list[Recipe]:
+    """All that may be asked for of the recipes."""
+    return [trial(recipe, lr) for recipe in recipes for lr in (1e-4, 3e-4, 1e-3, *RATES, 1e-1, 3e-1)]
+
+
+TUNED = [recipe for recipe in RECIPES if not recipe.name.startswith("state-") and not recipe.name.endswith("-bare")]
+TRIALS = trials(TUNED)
 REPEATED = [again(recipe, own) for recipe in TUNED if recipe.task != "selective-copying" for own in AGAIN_SETS]
 """Parity, words of S3 and recall, which a run solves or does not, with fresh seeds."""
