@@ -113,8 +113,8 @@ VARIANTS = ("window-1", "rotary", "signed", "published", "convolution", "blocks"
 FAMILIES = {family: tuple(own) for family, own in LOOKS.items()}
 """The models of each family, in the order in which they are drawn."""
 
-_INKED = ("axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "text.color", "xtick.color", "ytick.color")
-_INKED += ("patch.edgecolor", "hatch.color")
+_INKED: tuple[str, ...] = ("axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "text.color", "hatch.color")
+_INKED += ("xtick.color", "ytick.color", "patch.edgecolor")
 # On a phone a figure of 5.8 inches is 358 px wide: 12 points are 10.3 px there, and nothing may be smaller than 10.
 STYLE: dict[Any, Any] = {
     "figure.figsize": (5.8, 3.5),

@@ -1,14 +1,12 @@
 """Every backend of the linear recurrences gives what the plain loop gives, and auto knows when to take it."""
 
-import sys
-
 import pytest
 import torch
 from kernels.linear_cases import COMPLEX, FUNCTIONS, REAL, errors, results, sequence
 from support import needs
 from support.helpers import relative_error
 
-from rtx_lib.kernels import backends, explain_linear_backend, gated_recurrence, linear, linear_recurrence
+from rtx_lib.kernels import explain_linear_backend, gated_recurrence, linear, linear_recurrence
 
 pytestmark = pytest.mark.filterwarnings("error")
 both = pytest.mark.parametrize("function", FUNCTIONS)
@@ -138,19 +136,6 @@ def test_auto_takes_the_loop_where_the_fast_forms_promise_nothing(change, dtype)
 def test_a_rounded_1_counts_as_1():
     a, b, h0, _ = sequence(9)
     assert explain_linear_backend(a * (1 + torch.finfo(REAL).eps), b, h0).startswith("numba: ")
-
-
-@pytest.fixture
-def without(monkeypatch):
-    """A function that makes a package impossible to import."""
-
-    def remove(package):
-        monkeypatch.setitem(sys.modules, package, None)
-        backends.problem.cache_clear()
-
-    yield remove
-    monkeypatch.undo()
-    backends.problem.cache_clear()
 
 
 def test_auto_explains_itself_and_runs_what_it_says(without, monkeypatch):

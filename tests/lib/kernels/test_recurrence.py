@@ -1,14 +1,11 @@
 """Every backend gives what the plain loop gives: states, gradients, NaN and infinity."""
 
-import builtins
-import sys
-
 import pytest
 import torch
 from kernels.against_loop import error, errors, holds, random, results
 from support import needs
 
-from rtx_lib.kernels import backends, explain_backend, recurrence, relu_recurrence
+from rtx_lib.kernels import explain_backend, recurrence, relu_recurrence
 
 BACKENDS = ["scan", "numba"]
 # float32: what the docstring of relu_recurrence promises.
@@ -239,20 +236,6 @@ def test_bad_arguments(change, message):
 def test_numba_on_another_device():
     with pytest.raises(ValueError, match="z must be on the CPU for backend 'numba', got meta"):
         relu_recurrence(*(x.to("meta") for x in GOOD.values()), backend="numba")
-
-
-@pytest.fixture
-def without(monkeypatch):
-    """A function that makes a package impossible to import."""
-    original = builtins.__import__
-
-    def remove(package):
-        monkeypatch.setitem(sys.modules, package, None)
-        backends.problem.cache_clear()
-
-    yield remove
-    assert builtins.__import__ is original
-    backends.problem.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["numba", "triton"])
