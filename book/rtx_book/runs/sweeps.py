@@ -12,6 +12,7 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +55,15 @@ def _recorded(recipes: Sequence[Recipe]) -> list[Recipe]:
     return [recipe for recipe in recipes if not any(fnmatch.fnmatch(recipe.name, name) for name in UNRECORDED)]
 
 
+def _rates(about: str, recipes: Sequence[Recipe], trials: Sequence[Recipe]) -> Sweep:
+    """The trials by which recipes come to their rates, with seeds that are not reported."""
+    return Sweep(f"the rates of {about}", trials, returns.TUNING_SEEDS, follow=partial(tuning.next_rates, recipes))
+
+
 SWEEPS: dict[str, Sweep] = {
     "recurrence": Sweep("the part on recurrence", _recorded(recurrence.RECIPES)),
     "topics": Sweep("words with a topic and without", words_with_topics.RECIPES, words_with_topics.SEEDS),
-    "topics-rates": Sweep(
-        "the rates of these", words_with_topics.TRIALS, returns.TUNING_SEEDS, follow=tuning.next_topics
-    ),
+    "topics-rates": _rates("words and a topic", words_with_topics.RECIPES, words_with_topics.TRIALS),
     "attention": Sweep("the part on attention", _recorded(attention.RECIPES)),
     "between": Sweep("R-Transformer and Transformer-XL", _recorded(between.RECIPES)),
     "between-rates": Sweep("the learning rates that the R-Transformer and Transformer-XL tried", between.TRIALS, (0,)),
@@ -68,12 +72,8 @@ SWEEPS: dict[str, Sweep] = {
     "fine-tuning": Sweep("pre-training: what begins from them", pretraining.COMPARED, (0, 1, 2, 3, 4)),
     "orders": Sweep("orders and units", _recorded(orders.RECIPES), (0, 1, 2, 3, 4)),
     "returns": Sweep("recurrence returns", _recorded(returns.RECIPES), (0, 1, 2, 3, 4)),
-    "returns-rates": Sweep(
-        "the rates of recurrence returns", returns.TRIALS, returns.TUNING_SEEDS, follow=tuning.next_returned
-    ),
-    "addition-rates": Sweep(
-        "the rates of binary addition", parallel.TRIALS, returns.TUNING_SEEDS, follow=tuning.next_added
-    ),
+    "returns-rates": _rates("recurrence returns", returns.TUNED, returns.TRIALS),
+    "addition-rates": _rates("binary addition", parallel.ADDERS, parallel.TRIALS),
     "returns-again": Sweep(
         "recurrence returns: fresh seeds, elsewhere", returns.REPEATED, AGAIN_SEEDS, follow=tuning.next_returned_again
     ),

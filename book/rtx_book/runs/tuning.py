@@ -12,11 +12,7 @@ from typing import Any
 
 from rtx_book.paths import runs_folder
 from rtx_book.records.records import Record
-<<<<<<< HEAD
-from rtx_book.runs.recipes import Recipe, returns, topics
-=======
-from rtx_book.runs.recipes import Recipe, parallel, returns
->>>>>>> w-forty
+from rtx_book.runs.recipes import Recipe, returns
 from rtx_book.runs.recipes import race as plan
 from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, AGAIN_SETS, again
 from rtx_book.runs.runs import made
@@ -204,20 +200,9 @@ def next_large(folder: Path | None = None) -> Runs:
     return _in_order(large_tuned, itertools.product(plan.LARGE_TASKS, plan.LARGE), folder)
 
 
-def next_returned(folder: Path | None = None) -> Runs:
-    """Trials of the chapter on what returned, seed by seed."""
-    return sorted((run for recipe in returns.TUNED for run in returned(recipe, folder)[1]), key=lambda run: run[1])
-
-
-<<<<<<< HEAD
-def next_topics(folder: Path | None = None) -> Runs:
-    """Trials of words with a topic and without, text by text."""
-    return [run for recipe in topics.RECIPES for run in returned(recipe, folder)[1]]
-=======
-def next_added(folder: Path | None = None) -> Runs:
-    """Trials of binary addition, seed by seed."""
-    return sorted((run for recipe in parallel.ADDERS for run in returned(recipe, folder)[1]), key=lambda run: run[1])
->>>>>>> w-forty
+def next_rates(recipes: Iterable[Recipe], folder: Path | None = None) -> Runs:
+    """Trials by which these come to their rates, as :func:`returned` says, seed by seed."""
+    return sorted((run for recipe in recipes for run in returned(recipe, folder)[1]), key=lambda run: run[1])
 
 
 def next_returned_again(folder: Path | None = None) -> Runs:

@@ -114,12 +114,6 @@ def test_without_clips_the_projected_lstm_is_torchs(sizes):
     assert max(map(relative_error, *outcomes)) < 1e-12
 
 
-<<<<<<< HEAD
-# ---- who sees whom
-
-
-=======
->>>>>>> w-forty
 # ---- padding
 
 

@@ -14,10 +14,6 @@ RECIPES: dict[str, Recipe] = {
 
 BESIDE: dict[str, Recipe] = {
     recipe.name: recipe
-<<<<<<< HEAD
-    for recipe in (*between.TRIALS, *race.RECIPES, *returns.TRIALS, *returns.REPEATED, *topics.TRIALS)
-=======
-    for recipe in (*between.TRIALS, *parallel.TRIALS, *race.RECIPES, *returns.TRIALS, *returns.REPEATED)
->>>>>>> w-forty
+    for recipe in (*between.TRIALS, *parallel.TRIALS, *race.RECIPES, *returns.TRIALS, *returns.REPEATED, *topics.TRIALS)
 }
 """Runs by which rates are chosen, and all that may follow from them; most are never made."""
