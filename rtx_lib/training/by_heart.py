@@ -125,7 +125,7 @@ class Case:
         until = time.perf_counter() + self.seconds / 2
         for _ in range(0, self.steps // 3, 5):  # in turn, so that all have had the same when the time is up
             for run in runs:
-                run.go(5, until, enough=HALVED if run.rate in RATES else 1.0)
+                run.go(5, until, enough=1.0 if run.rate == self.lr else HALVED)
         return runs
 
     @cached_property
@@ -172,12 +172,17 @@ class Run:
         return bool(self.losses) and min(self.losses) < KNOWN * abs(self.case.guess)
 
     @property
+    def end(self) -> float:
+        """The mean loss of the last steps; nan before the first one."""
+        last = self.losses[-5:]
+        return sum(last) / len(last) if last else math.nan
+
+    @property
     def fall(self) -> float:
         """By which share of the loss at the start it has come down, over the last steps; 1 where it has learned."""
         if self.known:
             return 1.0
-        last = self.losses[-5:]
-        fall = 1 - sum(last) / len(last) / self.losses[0] if last and self.losses[0] > 0 else 0.0
+        fall = 1 - self.end / self.losses[0] if self.losses and self.losses[0] > 0 else 0.0
         return fall if math.isfinite(fall) else -math.inf
 
     def go(self, steps: int, until: float, enough: float = 1.0) -> None:

@@ -38,6 +38,7 @@ from rtx_lib.training.checkpoints import move
 _ABOVE = 50.0  # times the loss of a guess: more at the start means weights that are too large
 _LEARNED = 0.6  # of the loss of the best constant: less means that it learns them
 _FALLEN = 0.2  # of the loss at the start: a rate at which the loss falls by less does not train
+_CONSTANT = 0.98  # of the loss of the best constant: more is no better than that constant
 _ROUNDING = 1e-4  # of the largest output: a smaller change is none
 
 Found = tuple[bool | None, str, str]  # whether a line passes, None if it does not apply; its number; what that means
@@ -269,9 +270,13 @@ def _modes(case: Case) -> Found:
 
 
 def _rates(case: Case) -> Found:
-    falls = {run.rate: run.fall for run in case.runs}
+    falls, ends = ({run.rate: getattr(run, name) for run in case.runs} for name in ("fall", "end"))
     good, best = [f"{rate:g}" for rate in RATES if falls[rate] > _FALLEN], max(RATES, key=lambda rate: falls[rate])
     number, lr = f"falls at {', '.join(good) or 'none'} of {RATES}", best if case.lr is None else case.lr
+    if lr > best and ends[lr] > _CONSTANT * case.guess > ends[best]:
+        number = f"at {lr:g} it ends at {ends[lr]:.3g}, at {best:g} at {ends[best]:.3g}"
+        why = ": what is left knows only how often each answer comes" if ends[lr] < 1.1 * case.guess else ""
+        return False, number, f"your rate is too high{why}"
     if falls[lr] > _FALLEN:
         return True, number, "on eight examples; on all of them the best may be lower"
     if any(run.late for run in case.runs):

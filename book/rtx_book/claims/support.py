@@ -9,15 +9,17 @@ support        of a number
 ``record``     it stands in a ``data-record`` mark
 ``formula``    its sentence computes it
 ``statement``  an entry of ``book/statements.yml`` says its sentence, or a part of it
-``finding``    it stands in the sentence or the bound of a finding within three cells
+``finding``    it stands in the sentence or the bound of a finding within three cells, or of one that is named
 ``proof``      it stands in a cell with an ``assert`` within three cells
 ``run``        it stands in the code within three cells
+``program``    it stands in a program or a record that ``PROGRAMS`` names for its page
+``asked``      a question, an option or an instruction of its cell sets it
 ``citation``   its paragraph cites a source, and its sentence says nothing of ours
 ``setting``    it is a number in the code of another cell of its page
 =============  =====================================================================================================
 
 A number that counts runs, as in "five seeds" or "4 of 5", stands in no run by chance: it takes a finding, a proof, a
-citation, or a line of the page's code that speaks of seeds or runs (``seeds``).
+program, a citation, or a line of the page's code that speaks of seeds or runs (``seeds``).
 """
 
 from __future__ import annotations
@@ -32,11 +34,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from rtx_book.claims.findings import STUDY, load_study
 from rtx_book.claims.statements import Statement, read_statements
 from rtx_book.paths import PACKAGE, chapters_of
 from rtx_book.records.measured import MARK
 
-KINDS = ("finding", "proof", "run", "seeds", "citation", "setting")
+KINDS = ("finding", "proof", "run", "seeds", "program", "asked", "citation", "setting")
 """What a number in no mark, formula or statement may rest on, the strongest first."""
 FAR = ("seeds", "setting")
 """What may stand anywhere on the page; the other kinds that are code, within ``NEAR`` cells."""
@@ -44,6 +47,13 @@ NEAR = 3
 """Cells to either side in which code is a sentence's own."""
 PAGES = ("intro", "findings", "speed")
 """Pages of ``book`` that are read besides the chapters."""
+PROGRAMS = {
+    "intro": ("results/live/trainer.json",),
+    "findings": ("rtx_book/claims/findings.py",),
+    "speed": ("rtx_book/bench/*.py", "results/speed.jsonl"),
+    "race": ("rtx_book/runs/recipes/race.py",),
+}
+"""By page what made the numbers that it tells, under ``book``."""
 
 WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _FIGURES = r"\d+(?:,\d{3})*(?:\.\d+)?"
@@ -67,7 +77,7 @@ BLOCKS = re.compile(
 QUIET = re.compile(
     r"""(?imx)
     \$[^$]*\$                                    # a formula defines or computes: the reader can do it again
-    | `[^`]*` | <[^>]*> | \]\([^)]*\)            # code, roles, tags and addresses
+    | `[^`]*` | </?[a-z!][^>]*> | \]\([^)]*\)    # code, roles, tags and addresses
     | \b\d+(?:st|nd|rd|th)\b | \b(?:19|20)\d\ds?\b | ^\s*\d+\.\   # ordinals, years, and the numbers of a list
     | \b(?:appendix|chapter|eq\.|equation|exercise|figure|guess|lemma|section|step|table|theorem)s?\ \(?\d[\d.]*
     | \b[a-z]+-?\d+\b | BY\ 4\.0 | \d+\ [x×]\ \d+   # names, as GPT-2 or a licence's, and sizes of pictures
@@ -98,8 +108,21 @@ def numbers(text: str, pattern: re.Pattern[str] = NUMBER) -> list[str]:
     return [digits(one) for found in pattern.finditer(QUIET.sub(" ", text)) for one in found.groups() if one]
 
 
+def asked(text: str) -> str:
+    """The questions, the options and the instructions of a cell of Markdown."""
+    options = re.findall(r"<summary>.*?</summary>", text)
+    parts = (one for paragraph in re.split(r"\n\s*\n", text) for one in BREAK.split(paragraph))
+    return digits(" ".join([*options, *(one for one in parts if one.rstrip().endswith("?") or INSTRUCTION.match(one))]))
+
+
 def stands(number: str, text: str) -> bool:
     return bool(re.search(rf"(?<![\w.]){re.escape(number)}(?!\d|\.\d)", text))
+
+
+def typed(code: str) -> str:
+    """The numbers of Python code, each as one is printed."""
+    nodes = ast.walk(ast.parse(code))
+    return " ".join(str(n.value) for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, int | float))
 
 
 def sources(number: int, code: str) -> list[tuple[str, str, str]]:
@@ -107,8 +130,7 @@ def sources(number: int, code: str) -> list[tuple[str, str, str]]:
     nodes = list(ast.walk(ast.parse(code)))
     calls = [node for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "finding"]
     told = [[str(one.value) for one in call.args if isinstance(one, ast.Constant)] for call in calls]
-    typed = [str(n.value) for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, int | float)]
-    texts = {"run": code, "seeds": "\n".join(re.findall(rf"^.*{_RUNS}.*$", code, re.M)), "setting": " ".join(typed)}
+    texts = {"run": code, "seeds": "\n".join(re.findall(rf"^.*{_RUNS}.*$", code, re.M)), "setting": typed(code)}
     if "assert " in code:
         texts["proof"] = code
     cell = [(kind, f"{kind} in cell {number}", digits(text)) for kind, text in texts.items()]
@@ -116,12 +138,19 @@ def sources(number: int, code: str) -> list[tuple[str, str, str]]:
 
 
 def read_page(root: Path, name: str) -> list[tuple[str, str]]:
-    """The cells of a chapter, or a page as one cell, each with its kind."""
-    path = root / "notebooks" / f"{name}.ipynb"
-    if not path.exists():
-        return [("markdown", (root / "book" / f"{name}.md").read_text(encoding="utf-8"))]
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return [(cell["cell_type"], "".join(cell["source"])) for cell in cells]
+    """The cells of a page with their kinds, then what else supports it: programs, and on their page all findings."""
+    path, found = root / "notebooks" / f"{name}.ipynb", []
+    if path.exists():
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        found = [(cell["cell_type"], "".join(cell["source"])) for cell in cells]
+    else:
+        found = [("markdown", (root / "book" / f"{name}.md").read_text(encoding="utf-8"))]
+    for program in (own for pattern in PROGRAMS.get(name, ()) for own in sorted((root / "book").glob(pattern))):
+        text = program.read_text(encoding="utf-8")
+        found.append((f"program {program.name}", f"{text} {typed(text) if program.suffix == '.py' else ''}"))
+    study = load_study(root / "book" / "results" / STUDY) if name == "findings" else {}
+    known = [one for chapter in study.get("chapters", {}).values() for one in chapter["findings"].items()]
+    return [*found, *((f"finding {id}", f"{own['sentence']} {own['bound']}") for id, own in known)]
 
 
 def sentences(page: str, cells: Sequence[tuple[str, str]], statements: Sequence[Statement]) -> list[Sentence]:
@@ -138,10 +167,14 @@ def sentences(page: str, cells: Sequence[tuple[str, str]], statements: Sequence[
     """
     said = [(BREAK.split(" ".join(one.says.split())), one) for one in statements if page in (one.chapter, one.page)]
     code = {place: sources(place + 1, text) for place, (kind, text) in enumerate(cells) if kind == "code"}
-    texts = [(place, BLOCKS.sub("", text)) for place, (kind, text) in enumerate(cells) if kind != "code"]
+    texts = [(place, BLOCKS.sub("", text)) for place, (kind, text) in enumerate(cells) if kind == "markdown"]
+    sets = {place: asked(text) for place, (kind, text) in enumerate(cells) if kind == "markdown"}
+    made = [(kind.split()[0], kind, digits(text.replace(",", ", "))) for kind, text in cells if " " in kind]
     found = []
     for place, paragraph in ((place, part) for place, text in texts for part in re.split(r"\n\s*\n", text)):
         near = [thing for other, own in code.items() for thing in own if abs(other - place) <= NEAR or thing[0] in FAR]
+        near += [own for own in made if own[0] == "program" or f"`{own[1].split()[1]}`" in paragraph]
+        near += [("asked", f"what cell {place + 1} asks", sets[place])]
         near += [("citation", f"citation {key}", "") for key in CITED.findall(paragraph)]
         things = sorted(near, key=lambda thing: KINDS.index(thing[0]))
         for sentence in filter(numbers, BREAK.split(paragraph)):
@@ -152,7 +185,7 @@ def sentences(page: str, cells: Sequence[tuple[str, str]], statements: Sequence[
             own = [one for parts, one in said if any(part in text or text in part for part in parts)]
             rests += [f"statement {one.says!r}: {'; '.join(one.rules)}" for one in own]
             for number in [] if own else numbers(MARK.sub(" ", sentence)):
-                void = {"run", "setting"} if number in counts else {"seeds"}
+                void = {"run", "asked", "setting"} if number in counts else {"seeds"}
                 void |= {"citation"} if OURS.search(text) else set()
                 names = (n for k, n, t in things if k not in void and (k == "citation" or stands(number, t)))
                 name = f"formula {shown}" if stands(number, digits(shown)) else next(names, "")

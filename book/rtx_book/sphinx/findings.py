@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rtx_book.claims import findings
 from rtx_book.claims.findings import CONFIDENCE, PLANNED, STUDY, Finding, Rate, load_study, rate_of, runs_of, values_of
 from rtx_book.sphinx.ledger import title_of
 from rtx_book.words import number
@@ -59,15 +60,19 @@ def context(root: Path) -> dict[str, Any]:
             "at_least": math.floor(100 * rate.at_least),
             "title": title_of(found.chapter, root).partition(":")[0],
             "spread": spread(values_of(runs_of(study, found.chapter), found.id)),
-            "bound": re.sub(r"([<>=]) ", "\\1\u00a0", found.bound),
+            "bound": re.sub(r"([<>=]) ", "\\1\u00a0", ", was ".join(filter(None, bounds))),
             "parts": split(study, found),
         }
         for found, rate in rows_of(study)
+        for bounds in [(found.bound, findings.REWORDED.get(found.id))]
     ]
+    first = {one.id: rate for one, _ in rows_of(study) if (rate := rate_of(study, one, "first"))}
     chapters = [runs_of(study, chapter) for chapter in study.get("chapters", ())]
     runs = [run for own in chapters for run in own]
     return {
         "rows": rows,
+        "fewest": findings.FEWEST,
+        "fewer": [id for id, rate in first.items() if rate.runs - rate.held > PLANNED["first"] - findings.FEWEST],
         "confidence": CONFIDENCE,
         "planned": sum(PLANNED.values()),
         "least": min(map(len, chapters), default=0),

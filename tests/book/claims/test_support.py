@@ -10,12 +10,13 @@ from rtx_book.claims.statements import Statement
 
 CODE = """steps, share = 1_500, 0.25
 evidence.finding("one-wall", "It ends above 0.15 with four seeds.", last, "> 0.31")"""
+MADE = [("program steps.py", "times = 23"), ("finding one-late", "It comes after 0.77."), ("finding one-other", "0.66")]
 FAR = [("code", "assert error < 1e-12 and T == 77"), ("code", "width = 640"), ("markdown", "")]
 SAYS = [Statement("every A of 42 wins", rules=["every A < B"], chapter="one")]
 
 
 def of(text, page="one"):
-    cells = [("markdown", text), ("code", CODE), *FAR, ("code", "tries = 6  # seeds\nlength = 99\nname = '98'")]
+    cells = [("markdown", text), ("code", CODE), *FAR, ("code", "tries = 6  # seeds\nlength = 99\nname = '98'"), *MADE]
     return support.sentences(page, cells, SAYS)
 
 
@@ -33,6 +34,9 @@ def of(text, page="one"):
         ("They report 12.34 {cite:p}`paper2020`.", "citation paper2020 (12.34)"),
         ("It has a length of 99.", "setting in cell 6 (99)"),
         ("It holds with six seeds.", "seeds in cell 6 (6)"),
+        ("It was measured 23 times.", "program steps.py (23)"),
+        ("Now `one-late` says 0.77.", "finding one-late (0.77)"),
+        ("Will it be so at 0.83?\n\nAt 0.83 there are words.", "what cell 1 asks (0.83)"),
     ],
 )
 def test_every_kind_of_support_is_seen(text, kind):
@@ -49,6 +53,7 @@ def test_every_kind_of_support_is_seen(text, kind):
         ("It held in 3 of 5 tries, after 1,500 steps.", ["3", "5"]),
         ("It held with nine seeds.", ["9"]),
         ("It holds with 640 seeds.", ["640"]),  # there, but not as seeds
+        ("Now `one-late` says 0.66 (was < 0.67), not > 0.", ["0.66", "0.67", "0"]),
         ("We report 12.34 {cite:p}`paper2020`.", ["12.34"]),
         ("Others report 12.34.\n\nOr not {cite:p}`paper2020`.", ["12.34"]),
         ("Set it to 13, where it ends at 14.", ["13", "14"]),

@@ -2,6 +2,7 @@
 
 import copy
 import functools
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,6 +13,8 @@ from torch import nn
 
 from rtx_lib import checkup
 from rtx_lib.tasks import Lag, SequentialDigits
+from rtx_lib.training.by_heart import RATES
+from rtx_lib.training.checkup import _rates
 
 LINES = ["start", "by heart", "causal", "rows", "gradients", "reach", "padding", "modes", "rates"]
 # Each of these takes a second; the rest is weekly.
@@ -78,6 +81,23 @@ def test_a_pair_will_do_and_the_report_prints_itself():
 def test_without_time_nothing_is_said_of_training():
     report = checkup(drawn(0, Net, "lstm", Lag(6, lag=1)), Lag(6, lag=1), seconds=1e-9, lr=1e-9)
     assert [line.name for line in report.lines if line.passes is None] == ["by heart", "rates"] and not report.failed
+
+
+@pytest.mark.parametrize(
+    ("lr", "end", "best", "meaning"),
+    [
+        (0.1, 0.4, 0.1, "too high: what is left knows only how often each answer comes"),
+        (0.1, 0.6, 0.1, "too high"),
+        (0.1, 0.3, 0.1, "on eight examples; on all of them the best may be lower"),
+        (0.1, 0.4, 0.4, "on eight examples; on all of them the best may be lower"),  # no rate beats the constant
+        (1e-4, 0.4, 0.1, "on eight examples; on all of them the best may be lower"),  # slow, but on its way
+    ],
+)
+def test_a_rate_that_ends_at_the_best_constant_is_too_high(lr, end, best, meaning):
+    ends = dict.fromkeys(RATES, best) | {lr: end}  # from 1; the best constant has 0.4
+    runs = [SimpleNamespace(rate=rate, end=own, fall=1 - own, late=False) for rate, own in ends.items()]
+    passes, _, said = _rates(SimpleNamespace(lr=lr, guess=0.4, runs=runs))
+    assert passes == said.startswith("on eight") and said.endswith(meaning)
 
 
 @pytest.mark.parametrize(
