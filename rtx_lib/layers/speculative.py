@@ -26,7 +26,7 @@ def speculate(
     temperature: float = 1.0,
     generator: torch.Generator,
 ) -> tuple[Tensor, Tensor]:
-    """Continue a prompt as :func:`~rtx_lib.layers.sample` does with ``model``, in fewer of its calls.
+    """Continue a prompt as :func:`~rtx_lib.layers.decoding.sample` does with ``model``, in fewer of its calls.
 
     A round (Leviathan et al., algorithm 1), with p the large model's and q the draft's distribution at each place::
 
