@@ -3,8 +3,6 @@
 import torch
 from reference.plain_loops import blocks, sigmoid
 
-WAYS = ("forward", "backward")
-
 
 def projected_step(w_x, w_h, bias, w_p, cell_clip, projection_clip, x, h, c):
     """(h_t, c_t) of one word, blocks i, f, g, o; a clip of 0 is none."""

@@ -1,11 +1,10 @@
-"""Plain loops: cells, norms, heads and encodings one step, gate or query at a time, and files made from them.
+"""Plain loops: cells, norms, heads and encodings one step, gate or query at a time.
 
-Nothing here or in the other loops of this folder uses the library, so that they and files made from them can judge it.
+Nothing here or in the other loops of this folder uses the library, so that they can judge it.
 """
 
 import math
 
-import numpy as np
 import torch
 
 # ---- cells
@@ -117,10 +116,6 @@ def softmax(scores):
     return powers / powers.sum()
 
 
-def log_softmax(logits):
-    return logits - logits.exp().sum(-1, keepdim=True).log()
-
-
 def attend(q, k, v, mask=None, bias=None, scale=None):
     """Attention as a loop over all queries and the keys that each may see; q, k, v (B, H, ., .).
 
@@ -154,51 +149,3 @@ def encoding(position, width, order="interleaved"):
     else:
         waves = [f(a) for a in angles for f in (math.sin, math.cos)]
     return torch.tensor(waves, dtype=torch.double)
-
-
-# ---- files
-
-
-class Parameters(dict):
-    """Parameters by name; one that is missing is drawn when it is first asked for.
-
-    ``tied`` tells of a name which other parameter it means, or None; ``aliases`` are those that were asked for.
-    """
-
-    def __init__(self, given=(), seed=0, tied=lambda name: None):
-        super().__init__(given)
-        self.generator, self.tied, self.aliases = torch.Generator().manual_seed(seed), tied, {}
-
-    def random(self, *shape):
-        return torch.randn(shape, generator=self.generator, dtype=torch.double).requires_grad_()
-
-    def of(self, name, *shape):
-        if (other := self.tied(name)) is not None:
-            self.aliases[name], name = other, other
-        if name not in self:
-            self[name] = (self.random(*shape) / 2).detach().requires_grad_()
-        return self[name]
-
-    def linear(self, at, x, outputs=None):
-        """W x + b."""
-        return x @ self.of(f"{at}.weight", outputs, x.shape[-1]).T + self.of(f"{at}.bias", outputs)
-
-    def norm(self, at, x, norm=sample_norm, names=("a_2", "b_2")):
-        return norm(x, *(self.of(f"{at}.{name}", x.shape[-1]) for name in names))
-
-    def gradients(self, claimed, **inputs):
-        """Of sum(claimed * grad_out), by the names of the files."""
-        grad_out = self.random(*claimed.shape)
-        found = torch.autograd.grad(
-            (claimed * grad_out).sum(), [*inputs.values(), *self.values()], materialize_grads=True
-        )
-        names = [*(f"g{name}" for name in inputs), *(f"g/{name}" for name in self)]
-        return {"grad_out": grad_out}, dict(zip(names, found, strict=True))
-
-
-def write(path, given, p, outcomes, **settings):
-    """Write a file; the names of its outcomes."""
-    arrays = given | {f"p/{name}": value for name, value in p.items()} | outcomes
-    arrays = {name: value.detach().numpy() for name, value in arrays.items()}
-    np.savez(path, **arrays, **{name: np.array(value) for name, value in settings.items()})
-    return set(outcomes)

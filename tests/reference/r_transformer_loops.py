@@ -1,13 +1,15 @@
 """R-Transformer written a second time, window by window and query by query."""
 
 import torch
-from reference.plain_loops import Parameters, heads_of, layer_norm, local_rnn
+from reference.plain_loops import heads_of, layer_norm, local_rnn
 
 
 def layer(cell, p, x, window, heads, order, norm=layer_norm):
     """Equation 8 with the norm after the sum (``order="post"``) or before the sub-layer; p by the library's names."""
     causal = torch.ones(x.shape[1], x.shape[1]).tril().bool().expand(len(x), -1, -1)
-    p = Parameters(p)
+
+    def linear(at, x):
+        return x @ p[f"{at}.weight"].T + p[f"{at}.bias"]
 
     def add(x, at, f):
         here = [p[f"{at}.{part}"] for part in ("weight", "bias")]
@@ -16,10 +18,10 @@ def layer(cell, p, x, window, heads, order, norm=layer_norm):
     def attention(z):
         at = "block.self_attention"
         qkv = z @ p[f"{at}.in_proj_weight"].T + p[f"{at}.in_proj_bias"]
-        return p.linear(f"{at}.out_proj", heads_of(*qkv.split(x.shape[2], -1), heads, causal))
+        return linear(f"{at}.out_proj", heads_of(*qkv.split(x.shape[2], -1), heads, causal))
 
     def feed(z):
-        return p.linear("block.feed_forward.linear2", p.linear("block.feed_forward.linear1", z).clamp(min=0))
+        return linear("block.feed_forward.linear2", linear("block.feed_forward.linear1", z).clamp(min=0))
 
     i = 0
     while (at := f"local_rnns.{i}.") + "weight_hh_l0" in p:

@@ -1,4 +1,4 @@
-"""Our modules give the numbers of the original implementations, of other sizes too: those of plain loops."""
+"""Our modules give the numbers of the original implementations; what a file says is compared, or refused."""
 
 import re
 import shutil
@@ -7,7 +7,7 @@ import numpy as np
 import official
 import pytest
 from official import check
-from reference.txl_loops import make_txl
+from reference.official_txl import txl
 from support.helpers import FIXTURES
 
 # What the files say whose outcomes are few.
@@ -57,41 +57,6 @@ def test_committed_fixtures():
             continue
         assert set(errors) == few if few else len(errors) >= 5 and SOME_OUTCOME & set(errors)
         assert all(error < 1e-9 for error in errors.values()), errors
-
-
-ADAPTIVE = {"cutoffs": (3, 7), "divide": 2, "tied_projections": (1, 2)}
-TXL = [
-    {},
-    {"tied": False, "segments": 1},
-    {"layers": 1, "heads": 1, "batch": 1, "length": 1, "segments": 5, "memory": 3},
-    {"layers": 11, "width": 2, "heads": 2, "inner": 1, "length": 2, "segments": 2},
-    {"memory": 0},
-    {"memory": 20, "segments": 5},
-    {"same_length": True, "memory": 1, "clamp": 1},
-    {"same_length": True, "memory": 9, "clamp": 5, "segments": 4, "pre": True},
-    {"clamp": 2, "pre": True, "memory": 5},
-    ADAPTIVE,
-    ADAPTIVE | {"embed": 12},
-    {"cutoffs": (4,), "embed": 6, "tied_projections": (0, 1), "pre": True},
-    {"cutoffs": (1, 2, 3, 10), "embed": 3, "memory": 0},
-    {"cutoffs": (5,), "tied": False, "divide": 4, "tied_projections": (0,), "length": 6},
-    {"embed": 5, "tied": False},
-    {"divide": 2},
-    # With extended context, but without the authors' fault.
-    {"ext_len": 2},
-    {"ext_len": 5, "memory": 3},
-    {"ext_len": 1, "same_length": True, "pre": True},
-]
-
-
-@pytest.mark.parametrize("sizes", TXL, ids=str)
-def test_files_of_other_sizes(tmp_path, sizes):
-    """All outcomes equal those of loops, and every gradient autograd's through them; this family has most settings."""
-    path = tmp_path / "txl_other.npz"
-    names = make_txl(path, **{"seed": len(str(sizes))} | sizes)
-    errors = check(path)
-    assert set(errors) == names and len(names) > 1
-    assert max(errors.values()) < 1e-9, errors
 
 
 # ---- what a file says is compared, or refused: the code that does it is one for all families
@@ -214,6 +179,39 @@ def test_dead_parameters_are_ignored(tmp_path):
         np.savez(path, **arrays, **{f"dead/{name}": np.zeros(8)})
         with pytest.raises(ValueError, match=rf"dead only what .* never uses, got dead/{name}"):
             check(path)
+
+
+def of_transformer_xl(without):
+    """The arrays of a committed file, but for outcomes and parameters whose names begin so."""
+    arrays = np.load(FIXTURES / "txl_base.npz").items()
+    return {name: value for name, value in arrays if not re.match(without, name)}
+
+
+def test_one_table_is_cut_into_clusters(tmp_path):
+    """With div_val = 1 the authors have one for all clusters: what is embedded and computed is what it was without."""
+    clusters = {
+        "cutoffs": np.array([3, 7]),
+        "p/crit.cluster_weight": np.ones((2, 12)),
+        "p/crit.cluster_bias": np.ones(2),
+    }
+    np.savez(path := tmp_path / "txl_one_table.npz", **of_transformer_xl(r"g/|seg\d/nll") | clusters)
+    errors = check(path)
+    assert len(errors) == 12 and max(errors.values()) < 1e-9
+
+
+def test_tokens_that_come_again_are_not_yet_memory(tmp_path):
+    """Of one layer, whose memory is the embedded text: six kept, and two that come again, are eight kept."""
+    arrays = of_transformer_xl(r"g/|p/layers\.1|seg\d/(nll|hidden|mem)") | {
+        "n_layer": np.array(1),
+        "mem_len": np.array(8),
+    }
+    eight = txl({name: official._tensor(value) for name, value in arrays.items()})
+    for s in range(3):
+        arrays[f"seg{s}/inp"] = arrays["data"][max(0, 5 * s - 2) : 5 * s + 5]
+        arrays[f"seg{s}/nll"] = eight[f"seg{s}/nll"].detach().numpy()
+    np.savez(path := tmp_path / "txl_again.npz", **arrays | {"mem_len": np.array(6), "ext_len": np.array(2)})
+    errors = check(path)
+    assert len(errors) == 3 and max(errors.values()) < 1e-12
 
 
 def test_the_authors_fault_is_seen():

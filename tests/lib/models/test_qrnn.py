@@ -7,8 +7,6 @@ from support.helpers import drawn
 
 from rtx_lib.models.qrnn import QRNNLayer
 
-poolings = pytest.mark.parametrize("pooling", ["f", "fo", "ifo"])
-
 
 def test_zoneout_keeps_a_share_of_the_states():
     """In training that many units of a step keep theirs exactly; in evaluation all are as far on as in the mean."""
