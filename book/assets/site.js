@@ -21,3 +21,20 @@ addEventListener("beforeprint", () => {
   page.dataset.theme = "light";
   addEventListener("afterprint", () => (page.dataset.theme = "dark"), { once: true });
 });
+
+// A section marked Further opens where a link or the search leads into it, and on paper.
+const further = () => [...document.querySelectorAll("details.further:not([open])")];
+for (const when of ["load", "hashchange"])
+  addEventListener(when, () => {
+    const target = document.querySelector(":target");
+    const wanted = (fold) =>
+      fold.querySelector("span.highlighted") || (target && (fold.parentElement === target || fold.contains(target)));
+    const folds = further().filter(wanted);
+    for (const fold of folds) fold.open = true;
+    if (folds.length) target?.scrollIntoView();
+  });
+addEventListener("beforeprint", () => {
+  const folds = further();
+  for (const fold of folds) fold.open = true;
+  addEventListener("afterprint", () => folds.forEach((fold) => (fold.open = false)), { once: true });
+});

@@ -35,6 +35,7 @@ TAGS = {
     "remove-output",
 }
 WORDS, CODE_CELLS, EXERCISES = (2200, 3400), (18, 26), (3, 5)
+CORE, FURTHER = (1800, 2600), "## Further: "  # words that everybody reads, where a chapter marks what may be left out
 MEDIAN_LINES, MOST_LINES = 8, 25
 HIDDEN_LINES, HIDDEN_CELL = 230, 45  # code that a reader of the page does not see: of a chapter, of a cell
 LINE_WIDTH = 88  # what a page shows without scrolling sideways
@@ -153,16 +154,37 @@ def has_known_tags(notebook: Notebook) -> list[str]:
     ]
 
 
+def sections(notebook: Notebook) -> list[tuple[str, int, int]]:
+    """Of each part of a chapter, from one heading of level 2 to the next: the heading, its words, its open code cells.
+
+    Words are counted in text alone, without answers that are folded there.
+    """
+    found = [("", 0, 0)]
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            heading, words, code = found.pop()
+            found.append((heading, words, code + is_shown(cell)))
+            continue
+        first, *others = re.split(r"^(?=## )", FOLDED.sub("", source(cell)), flags=re.M)
+        heading, words, code = found.pop()
+        found.append((heading, words + len(first.split()), code))
+        found += [(part.splitlines()[0], len(part.split()), 0) for part in others]
+    return found
+
+
 def has_the_size_of_a_chapter(notebook: Notebook) -> list[str]:
-    texts = [FOLDED.sub("", source(cell)) for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
-    words = sum(len(text.split()) for text in texts)
+    parts = sections(notebook)
+    core = [part for part in parts if not part[0].startswith(FURTHER)]
+    all_words, words, open_cells = (sum(part[i] for part in of) for of, i in ((parts, 1), (core, 1), (core, 2)))
     shown = [cell for cell in code_cells(notebook) if is_shown(cell)]
     counts = [lines(cell) for cell in shown] or [0]
     faults = []
-    if not WORDS[0] <= words <= WORDS[1]:
-        faults.append(f"{words} words, must be {WORDS[0]} to {WORDS[1]}")
-    if not CODE_CELLS[0] <= len(shown) <= CODE_CELLS[1]:
-        faults.append(f"{len(shown)} code cells on the page, must be {CODE_CELLS[0]} to {CODE_CELLS[1]}")
+    if not WORDS[0] <= all_words <= WORDS[1]:
+        faults.append(f"{all_words} words, must be {WORDS[0]} to {WORDS[1]}")
+    if len(core) < len(parts) and not CORE[0] <= words <= CORE[1]:
+        faults.append(f"{words} words are not Further, must be {CORE[0]} to {CORE[1]}")
+    if not CODE_CELLS[0] <= open_cells <= CODE_CELLS[1]:
+        faults.append(f"{open_cells} code cells on the page, must be {CODE_CELLS[0]} to {CODE_CELLS[1]}")
     if statistics.median(counts) > MEDIAN_LINES:
         faults.append(f"the median code cell has {statistics.median(counts):g} lines, at most {MEDIAN_LINES}")
     faults += [f"a code cell of {n} lines, at most {MOST_LINES}" for n in counts if n > MOST_LINES]
@@ -173,6 +195,16 @@ def has_the_size_of_a_chapter(notebook: Notebook) -> list[str]:
         if len(line) > LINE_WIDTH
     ]
     return faults
+
+
+def marks_what_is_further(notebook: Notebook) -> list[str]:
+    """As `## Further: name` alone, which the page folds; another spelling would leave the section open."""
+    marked = re.compile(r"further\b", flags=re.I)
+    return [
+        f"{title!r} of level {level} is not marked as {FURTHER + 'name'!r}"
+        for level, title in headings(notebook)
+        if marked.match(title) and not re.match(FURTHER + r"\S", f"{level * '#'} {title}")
+    ]
 
 
 def hides_little(notebook: Notebook) -> list[str]:
@@ -302,6 +334,7 @@ CHECKS: list[Callable[[Notebook], list[str]]] = [
     begins_as_agreed,
     has_known_tags,
     has_the_size_of_a_chapter,
+    marks_what_is_further,
     hides_little,
     keeps_its_answers,
     asserts_proofs_only,

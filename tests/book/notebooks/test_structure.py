@@ -78,6 +78,15 @@ PLANTED = {
     "no prerequisites": (structure.begins_as_agreed, source_of(0, "# Title")),
     "an unknown tag": (structure.has_known_tags, tags_of(4, "hide_input")),
     "few words": (structure.has_the_size_of_a_chapter, source_of(0, "# Title\n\nshort")),
+    "much that is Core": (
+        structure.has_the_size_of_a_chapter,
+        lambda cells: [
+            cells[3].update(source="## Part\n\n" + 400 * "word "),
+            cells.append(v4.new_markdown_cell(f"## Further: more\n\n{300 * 'word '}")),
+        ],
+    ),
+    "Further without a colon": (structure.marks_what_is_further, source_of(3, "## Further beams")),
+    "Further of a lower level": (structure.marks_what_is_further, source_of(3, "## Part\n\n### Further: beams")),
     "an open answer": (structure.keeps_its_answers, source_of(4, "ask(check, right=1, label='x')")),
     "a path of one machine": (structure.names_no_machine_path, source_of(4, 'open("/home/someone/data.txt")')),
     "a long hidden cell": (structure.hides_little, source_of(-2, "x = 1\n" * 46)),
@@ -86,6 +95,15 @@ PLANTED = {
     "no solution": (structure.solves_its_exercises, lambda cells: cells.__delitem__(slice(-3, -2))),
     "slider without its tag": (structure.has_both_kinds_of_control, tags_of(5)),
 }
+
+
+def test_what_is_further_is_counted_apart():
+    """A section marked so ends at the next heading of its level, in the same cell or another, with its code cells."""
+    notebook = chapter()
+    text = "a b\n\n## Further: more\n\nc d\n\n### Deeper\n\n<details>x</details>e"
+    notebook["cells"][3:3] = [v4.new_markdown_cell(text), code("x = 1"), v4.new_markdown_cell("f\n\n## Next\n\ng")]
+    assert structure.sections(notebook)[1:3] == [("## Further: more", 9, 1), ("## Next", 3, 0)]
+    assert not structure.has_the_size_of_a_chapter(notebook) and not structure.marks_what_is_further(notebook)
 
 
 @pytest.mark.parametrize("what", PLANTED)

@@ -114,9 +114,9 @@ def unfold(page: Page) -> None:
 
 
 def wake(page: Page) -> list[str]:
-    """Come near every live figure and wait for its widget; those that stayed pictures."""
+    """Come near every live figure that is not folded and wait for its widget; those that stayed pictures."""
     faults = []
-    for figure in page.query_selector_all("figure[data-live]"):
+    for figure in page.query_selector_all("figure[data-live]:visible"):
         figure.scroll_into_view_if_needed()
         page.wait_for_function("e => ['ready', 'failed'].includes(e.dataset.state)", arg=figure)
         if figure.get_attribute("data-state") != "ready":
