@@ -36,9 +36,11 @@ def test_an_unknown_mixer_is_refused():
 
 
 def test_what_is_compared_on_a_task_has_one_budget():
-    """All but the mixer and the rate is the same."""
+    """All but the mixer and the rate is the same, and the convolution of those that are bare."""
     for prefix in ("parity-", "s3-", "mqar-", "selective-"):
         recipes = [recipe for name, recipe in RECIPES.items() if name.startswith(prefix)]
         budgets = {(r.steps, r.batch_size, r.schedule, r.warmup, r.clip, r.weight_decay) for r in recipes}
-        stacks = {str({k: v for k, v in r.model_arguments.items() if k not in ("mixer", "options")}) for r in recipes}
+        own = {"mixer", "options", *(["kernel_size"] if prefix == "mqar-" else [])}
+        stacks = {str({k: v for k, v in r.model_arguments.items() if k not in own}) for r in recipes}
+        assert all(("kernel_size" in r.model_arguments) != r.name.endswith("-bare") for r in recipes if len(own) > 2)
         assert len(recipes) > 3 and len(budgets) == len(stacks) == 1
