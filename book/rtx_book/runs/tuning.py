@@ -207,7 +207,7 @@ def next_returned(folder: Path | None = None) -> Runs:
 
 def next_topics(folder: Path | None = None) -> Runs:
     """Trials of words with a topic and without, text by text."""
-    return [run for recipe in topics.RECIPES for run in returned(recipe, folder)[1]]
+    return [run for recipe in topics.TUNED for run in returned(recipe, folder)[1]]
 
 
 def next_returned_again(folder: Path | None = None) -> Runs:
