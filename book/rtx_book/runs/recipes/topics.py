@@ -18,8 +18,8 @@ MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 SEEDS = (0, 1, 2)
 
-# On the help pages every model tried 0.003, 0.01 and 0.03, and the next one where the best was at an end, with seeds that
-# the chapter does not show, for the whole training: each has the rate of the least median loss on "valid"
+# On the help pages every model tried 0.003, 0.01 and 0.03, and the next one where the best was at an end, for the whole
+# training and with seeds that the chapter does not show. Each has the rate of the least median loss on "valid"
 # (tuning.returned). PTB takes these over.
 _RATES = {"rnn": 1e-2, "context-rnn": 1e-2, "topic-rnn": 1e-2, "lstm": 3e-2}
 
