@@ -64,7 +64,8 @@ class TopicText:
     ) -> None:
         expect_each(source=(source, TEXTS), words=(words, len(SPECIAL) + 1), length=length, watched=(watched, 0))
         self.length, self.told, self.name = length, told, f"topics-{source}-{words}"
-        self.words, self.documents, self.stop_words = _read(source, words)
+        self._read = (source, words)
+        self.words, self.documents, self.stop_words = _read(*self._read)
         self.vocabulary = self.input_size = self.output_size = len(self.words)
         self.ids = {split: torch.tensor([*chain(*rows)]) for split, rows in self.documents.items()}
         self.splits = Windows(self.ids, length)
@@ -78,7 +79,7 @@ class TopicText:
 
     def word_topics(self, topics: int = 20, seed: int = 0) -> Tensor:
         """p(topic | word) (V, K) by LDA of the training documents, their stop words left out: for these uniform."""
-        return _word_topics(self, topics, seed)
+        return _word_topics(*self._read, topics, seed)
 
     def stream(self, split: str, size: int, length: int) -> Iterator[tuple[Any, Tensor]]:
         """Pieces x, y (size, length) of parallel streams; x is the pair of both in training, if it is `told`."""
@@ -106,13 +107,7 @@ class TopicText:
 
     def baselines(self) -> dict[str, float]:
         """{"uniform guess loss", "unigram loss", "trigram loss", "trigram and cache loss"} (defined above)."""
-        return dict(_baselines(self))
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TopicText) and self.name == other.name
+        return dict(_baselines(*self._read))
 
 
 @lru_cache
@@ -132,18 +127,18 @@ def _read(source: str, words: int) -> tuple[tuple[str, ...], dict[str, list[list
 
 
 @lru_cache
-def _word_topics(task: TopicText, topics: int, seed: int) -> Tensor:
+def _word_topics(source: str, words: int, topics: int, seed: int) -> Tensor:
     from scipy.sparse import csr_matrix
     from sklearn.decomposition import LatentDirichletAllocation
 
-    train, stop = task.documents["train"], {*task.stop_words}
-    counts = [Counter(number for number in document if number not in stop) for document in train]
-    places = [(row, number, many) for row, own in enumerate(counts) for number, many in own.items()]
-    rows, numbers, many = zip(*places, strict=True)
-    table = csr_matrix((many, (rows, numbers)), shape=(len(train), task.vocabulary))
+    known, documents, stop = _read(source, words)
+    left_out = {*stop}
+    places = [(n, number) for n, own in enumerate(documents["train"]) for number in own if number not in left_out]
+    rows, numbers = zip(*places, strict=True)
+    table = csr_matrix(([1] * len(rows), (rows, numbers)), (len(documents["train"]), len(known)))  # adds up
     lda = LatentDirichletAllocation(topics, learning_method="online", max_iter=10, random_state=seed).fit(table)
     found = torch.from_numpy(lda.components_.T.copy())  # how often each word came from each topic, and a prior
-    found[task.stop_words] = 1.0
+    found[stop] = 1.0
     return (found / found.sum(1, keepdim=True)).float()
 
 
@@ -187,21 +182,17 @@ def recent_shares(text: Sequence[int], recent: int = RECENT) -> list[float]:
 
 
 @lru_cache
-def _baselines(task: TopicText) -> dict[str, float]:
-    train, parts = task.ids["train"].tolist(), (task.ids["valid"].tolist(), task.ids["test"].tolist())
+def _baselines(source: str, words: int) -> dict[str, float]:
+    known, documents, _ = _read(source, words)
+    train, valid, test = ([*chain(*documents[split])] for split in SPLITS)
 
-    def losses(order: int) -> list[Tensor]:
-        return [torch.tensor(witten_bell(train, part, task.vocabulary, order)).double() for part in parts]
+    def losses(text: list[int], order: int) -> list[float]:
+        """With the cache in the proportions 0, 1/20, ..., 19/20."""
+        p, q = (
+            torch.tensor(own).double() for own in (witten_bell(train, text, len(known), order), recent_shares(text))
+        )
+        return [-torch.lerp(p, q, share / 20).log().mean().item() for share in range(20)]
 
-    counted, cache = losses(3), [torch.tensor(recent_shares(part)).double() for part in parts]
-    mixed = [
-        [-((1 - w / 20) * p + w / 20 * q).log().mean().item() for w in range(20)]
-        for p, q in zip(counted, cache, strict=True)
-    ]
-    best = min(range(20), key=mixed[0].__getitem__)
-    return {
-        "uniform guess loss": math.log(task.vocabulary),
-        "unigram loss": -losses(1)[1].log().mean().item(),
-        "trigram loss": mixed[1][0],
-        "trigram and cache loss": mixed[1][best],
-    }
+    tried, counted = losses(valid, 3), losses(test, 3)
+    found = {"uniform guess loss": math.log(len(known)), "unigram loss": losses(test, 1)[0]}
+    return found | {"trigram loss": counted[0], "trigram and cache loss": counted[tried.index(min(tried))]}

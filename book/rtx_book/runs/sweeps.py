@@ -63,7 +63,7 @@ def _rates(about: str, recipes: Sequence[Recipe], trials: Sequence[Recipe]) -> S
 SWEEPS: dict[str, Sweep] = {
     "recurrence": Sweep("the part on recurrence", _recorded(recurrence.RECIPES)),
     "topics": Sweep("words with a topic and without", words_with_topics.RECIPES, words_with_topics.SEEDS),
-    "topics-rates": _rates("words and a topic", words_with_topics.RECIPES, words_with_topics.TRIALS),
+    "topics-rates": _rates("words and a topic", words_with_topics.TUNED, words_with_topics.TRIALS),
     "attention": Sweep("the part on attention", _recorded(attention.RECIPES)),
     "between": Sweep("R-Transformer and Transformer-XL", _recorded(between.RECIPES)),
     "between-rates": Sweep("the learning rates that the R-Transformer and Transformer-XL tried", between.TRIALS, (0,)),

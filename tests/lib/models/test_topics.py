@@ -126,20 +126,6 @@ def explicit_elbo(model, theta, mean, log_std):
     return total
 
 
-def test_the_elbo_is_the_sum_of_the_paper_and_a_bound(topic):
-    """With its KL in closed form it is the mean of log p - log q over draws; log-mean-exp of these lies above it."""
-    topic.train()
-    many = 20_000
-    with torch.no_grad():
-        _, mean, log_std = topic.posterior(topic.counted(Y).sum(1))
-        draws = mean + log_std.exp() * torch.randn(many, 3, K, generator=generator(5))
-        weights = torch.stack([explicit_elbo(topic, theta, mean, log_std) for theta in draws[:400]])
-        terms = torch.stack([topic((X, Y))[0].sum(1) for _ in range(400)])
-    error = (weights.std(0) + terms.std(0)) / math.sqrt(400)
-    assert ((weights.mean(0) - terms.mean(0)).abs() < 4 * error).all()
-    assert (weights.logsumexp(0) - math.log(400) > weights.mean(0)).all()
-
-
 def test_the_terms_with_theta_at_its_mean_are_exact(topic):
     terms, _ = topic.elbo(X, Y)
     _, mean, log_std = topic.posterior(topic.counted(Y).sum(1))
