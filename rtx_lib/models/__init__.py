@@ -10,6 +10,7 @@ from rtx_lib.layers.arguments import keep_arguments
 
 from .bert import BERT, BERTClassifier, BERTEncoder
 from .bytenet import ByteNet
+from .captioner import Captioner
 from .convs2s import ConvS2S
 from .deep_indrnn import DenseIndRNN, ResidualIndRNN
 from .deep_transition import DeepTransitionGRU

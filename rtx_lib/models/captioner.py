@@ -20,7 +20,7 @@ WAYS = ("first", "every", "attention")
 class Captioner(nn.Module):
     """A small convolutional network looks at a picture, and an LSTM writes about it.
 
-    Four convolutions turn the picture (P, P) into annotations a_1..a_L, one vector (D) for each of its L = (P/4)^2
+    Three convolutions turn the picture (P, P) into annotations a_1..a_L, one vector (D) for each of its L = (P/4)^2
     cells, to which a learned vector of the cell's place is added. The LSTM reads the word before, E y_{t-1} (W)::
 
         "first"      x_{-1} = v                                  Vinyals et al. eq. 10: then never again
@@ -35,7 +35,7 @@ class Captioner(nn.Module):
         logits_t = W_o h_t + b_o
 
     The LSTM starts from zeros, or under attention from tanh of a linear map of the annotations' mean (f_init of Xu et
-    al.). f_att is :class:`~rtx_lib.layers.attention.AdditiveAttention` with H hidden units. What Xu et al. have more is
+    al.). f_att is :class:`~rtx_lib.layers.attention.AdditiveAttention` with W hidden units. What Xu et al. have more is
     left out, so that the three differ in what the LSTM is told and in nothing else: the readout of E y and z too (eq.
     7), the gate on z, and the doubly stochastic penalty (eq. 14).
 
@@ -58,16 +58,18 @@ class Captioner(nn.Module):
         *,
         told: str = "attention",
         width: int = 32,
-        hidden_size: int = 96,
-        channels: int = 32,
+        hidden_size: int = 64,
+        channels: int = 24,
     ) -> None:
         super().__init__()
         expect_each(picture=(picture, "multiple of 4"), vocabulary=vocabulary, told=(told, WAYS))
-        expect_each(width=width, hidden_size=hidden_size, channels=(channels, "multiple of 2"))
+        expect_each(width=width, hidden_size=hidden_size, channels=channels)
         self.input_size, self.output_size, self.told, self.cells = picture, vocabulary, told, (picture // 4) ** 2
-        sizes, strides = (1, channels // 2, channels, channels, channels), (1, 2, 2, 1)
-        layers = [nn.Conv2d(a, b, 3, s, padding=1) for a, b, s in zip(sizes, sizes[1:], strides, strict=False)]
-        self.convolutions = nn.Sequential(*(part for layer in layers for part in (layer, nn.ReLU())))
+        self.convolutions = nn.Sequential(
+            *(nn.Conv2d(1, 16, 5, stride=2, padding=2), nn.ReLU()),
+            *(nn.Conv2d(16, channels, 3, stride=2, padding=1), nn.ReLU()),
+            *(nn.Conv2d(channels, channels, 3, padding=1), nn.ReLU()),
+        )
         self.places = nn.Parameter(torch.empty(self.cells, channels).normal_(0, 0.1))
         self.embedding = nn.Embedding(vocabulary, width)
         more = {"first": 0, "every": width, "attention": channels}[told]
@@ -76,7 +78,7 @@ class Captioner(nn.Module):
         self.attention: AdditiveAttention | None = None
         if told == "attention":
             self.first = nn.Linear(channels, 2 * hidden_size)
-            self.attention = AdditiveAttention(hidden_size, channels, hidden_size)
+            self.attention = AdditiveAttention(hidden_size, channels, width)
         else:
             self.vector = nn.Linear(self.cells * channels, width)
         for module in self.modules():
@@ -109,7 +111,7 @@ class Captioner(nn.Module):
         logits
             (B, T, V).
         state
-            (h, c), each (B, H); behind them v (B, W) for "every", or a (B, L, D) and f_att's U a (B, L, H).
+            (h, c), each (B, H); behind them v (B, W) for "every", or a (B, L, D) and f_att's U a (B, L, W).
         """
         picture, words = expect_tuple(x, 2, "(picture, target_in)", "x")
         e = self.embedding(expect_ids(words, self.output_size, "target_in"))  # (B, T, W)
@@ -123,7 +125,7 @@ class Captioner(nn.Module):
 
     def look(self, picture: Tensor | None, batch: int) -> tuple[Tensor, ...]:
         """The state before the first word, from pictures (B, P, P)."""
-        expect(picture, (batch, self.input_size, self.input_size), "picture", like=self.readout.weight)
+        expect(picture, (batch, self.input_size, self.input_size), "source", like=self.readout.weight)
         a = self.convolutions(picture[:, None]).flatten(2).mT + self.places  # (B, L, D)
         if self.attention is not None:
             h, c = torch.tanh(self.first(a.mean(1))).chunk(2, dim=-1)
@@ -157,5 +159,5 @@ class Captioner(nn.Module):
         size, d = self.lstm.hidden_size, self.places.shape[1]
         more: Form = {"every": {"v": (batch, self.embedding.embedding_dim)}}.get(self.told, {})
         if self.attention is not None:
-            more = {"a": (batch, self.cells, d), "U a": (batch, self.cells, size)}
+            more = {"a": (batch, self.cells, d), "U a": (batch, self.cells, self.embedding.embedding_dim)}
         return {"h": (batch, size), "c": (batch, size), **more}

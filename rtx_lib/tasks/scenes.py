@@ -14,7 +14,7 @@ from rtx_lib.tasks.splits import SEEDS, SIZES, Rows, draw_batch, run_through
 from rtx_lib.tasks.vocabulary import expect_rows
 from rtx_lib.tasks.windows import numbers_of
 
-PICTURE, SIDES = 32, (8, 12)  # pixels: of a picture, of a small and of a big digit
+PICTURE, SIDES = 28, (8, 11)  # pixels: of a picture, of a small and of a big digit
 MARGIN, TRIES = 3, 64  # pixels by which a relation is clear; layouts that are drawn at once for a scene
 NUMERALS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 Digit = tuple[int, str, int, int]
@@ -25,13 +25,13 @@ class Scenes:
 
     ::
 
-        . . . . . . . . . .      x   the picture (32, 32), and  start a small three left of a big seven
+        . . . . . . . . . .      x   the picture (28, 28), and  start a small three left of a big seven
         . . . . . 7 7 7 7 .      y   a small three left of a big seven end
         . 3 3 . . . . 7 . .
         . 3 3 . . . 7 . . .      with a third digit:  ... left of a big seven above a big two end
         . . . . . . 7 . . .
 
-    x is the pair (picture (B, 32, 32) of ink in [0, 1], target in (B, T) ids), y (B, T) ids, padded to the longest of
+    x is the pair (picture (B, 28, 28) of ink in [0, 1], target in (B, T) ids), y (B, T) ids, padded to the longest of
     the batch. Id 0 is padding, 1 start, 2 end (the attributes `pad`, `start`, `end`); "left of" is one word. `words`
     lists them by id.
 

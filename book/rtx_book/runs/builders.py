@@ -36,6 +36,7 @@ TASKS: dict[str, Callable[..., Any]] = {
     "mnist": tasks.MNIST,
     "lag": tasks.Lag,
     "number-words": tasks.NumberWords,
+    "scenes": tasks.Scenes,
     "stories": tasks.Stories,
     "text": tasks.CharacterText,
     "music": tasks.PolyphonicMusic,
@@ -198,6 +199,7 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "qrnn": _whole(models.QRNN),
     "mixers": mixers,
     "seq2seq": _given(models.Seq2Seq, "input_size", "output_size"),
+    "captioner": _given(models.Captioner, "input_size", "output_size"),
     "memory-network": lambda task, **how: models.MemoryNetwork(
         task.vocabulary, sentence_length=task.sentence_length, memory_size=task.memory_size, **how
     ),

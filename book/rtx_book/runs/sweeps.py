@@ -17,7 +17,18 @@ from typing import Any
 
 from rtx_book.records.seeds import summarise
 from rtx_book.runs import tuning
-from rtx_book.runs.recipes import Recipe, attention, between, orders, parallel, pretraining, race, recurrence, returns
+from rtx_book.runs.recipes import (
+    Recipe,
+    attention,
+    between,
+    orders,
+    parallel,
+    pretraining,
+    race,
+    recurrence,
+    returns,
+    scenes,
+)
 from rtx_book.runs.recipes.recipe import AGAIN_SEEDS
 from rtx_book.runs.runs import made
 from rtx_lib.training import check_device
@@ -69,6 +80,8 @@ SWEEPS: dict[str, Sweep] = {
     "returns-again": Sweep(
         "recurrence returns: fresh seeds, elsewhere", returns.REPEATED, AGAIN_SEEDS, follow=tuning.next_returned_again
     ),
+    "scenes": Sweep("captions of scenes", scenes.RECIPES, (0, 1, 2, 3, 4)),
+    "scenes-rates": Sweep("the rates of the captions", scenes.TRIALS, scenes.SEEDS, follow=tuning.next_told),
     "race-rates": Sweep("the rates that the lanes of the race tried", race.TRIALS, (0,), follow=tuning.next_trials),
     "race": Sweep("the race: trials, finals and what won", race.CANDIDATES, race.SEEDS, follow=tuning.next_runs),
     "race-lengths": Sweep("the race: shorter and longer sequences", race.LENGTHENED, follow=tuning.next_lengths),

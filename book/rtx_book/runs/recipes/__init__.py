@@ -3,16 +3,17 @@
 :mod:`rtx_book.runs.runs` runs them.
 """
 
-from . import attention, between, orders, parallel, pretraining, race, recurrence, returns
+from . import attention, between, orders, parallel, pretraining, race, recurrence, returns, scenes
 from .recipe import Recipe, recipe_of
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
-    for part in (recurrence, attention, between, parallel, pretraining, orders, returns)
+    for part in (recurrence, attention, between, parallel, pretraining, orders, returns, scenes)
     for recipe in part.RECIPES
 }
 
 BESIDE: dict[str, Recipe] = {
-    recipe.name: recipe for recipe in (*between.TRIALS, *race.RECIPES, *returns.TRIALS, *returns.REPEATED)
+    recipe.name: recipe
+    for recipe in (*between.TRIALS, *race.RECIPES, *returns.TRIALS, *returns.REPEATED, *scenes.TRIALS)
 }
 """Runs by which rates are chosen, and all that may follow from them; most are never made."""
