@@ -37,6 +37,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "tune": ("random", "arithmetic", "recurrent", "attention", "local", "roll", "widget-tune"),
     "gaps": ("random", "arithmetic", "attention", "bert", "widget-gaps"),
     "adder": ("arithmetic", "neural-gpu", "addition", "widget-adder"),
+    "scene": ("arithmetic", "recurrent", "captioner", "widget-scene"),
     "parity": ("random", "arithmetic", "recurrent", "attention", "mixers", "parity", "parity-picture", "widget-parity"),
 }
 """The files of each kind after those of :data:`FRAME`, in order."""
