@@ -82,7 +82,9 @@ class Captioner(nn.Module):
         else:
             self.vector = nn.Linear(self.cells * channels, width)
         for module in self.modules():
-            if isinstance(module, nn.Embedding):
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, nonlinearity="relu")  # He et al. 2015
+            elif isinstance(module, nn.Embedding):
                 module.reset_parameters()
             elif isinstance(module, nn.Linear):
                 draw_uniform(module, module.in_features)
