@@ -59,7 +59,7 @@ class Captioner(nn.Module):
         told: str = "attention",
         width: int = 32,
         hidden_size: int = 64,
-        channels: int = 24,
+        channels: int = 32,
     ) -> None:
         super().__init__()
         expect_each(picture=(picture, "multiple of 4"), vocabulary=vocabulary, told=(told, WAYS))
@@ -146,13 +146,18 @@ class Captioner(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """The states (B, T, H), where each look waits for the state before it, and the last h and c."""
         start, score, states, looks = (h, c), attention.scorer(keys), [], []
-        for e_t in e.split(1, dim=1):
+        weight_ih, weight_hh, bias_ih, bias_hh = self.lstm.all_weights[0]
+        of_e, of_z = weight_ih.T.split([e.shape[-1], a.shape[-1]])
+        for x in (e @ of_e + bias_ih + bias_hh).unbind(1):
             w = torch.softmax(score(h[:, None]), dim=-1)  # (B, 1, L)
-            y, h, c = self._run([e_t, w @ a], h, c)
-            states.append(y)
+            gates = torch.addmm(torch.addmm(x, (w @ a).squeeze(1), of_z), h, weight_hh.T)
+            i, f, g, o = gates.chunk(4, dim=-1)
+            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+            h = torch.sigmoid(o) * torch.tanh(c)
+            states.append(h)
             looks.append(w)
         if not watched(attention.weights_tap):
-            return torch.cat(states, dim=1), h, c
+            return torch.stack(states, dim=1), h, c
         # Once the weights are known, so is all that the LSTM reads: it runs on what the tap hands back.
         return self._run([e, attention.weights_tap(torch.cat(looks, dim=1)) @ a], *start)
 
