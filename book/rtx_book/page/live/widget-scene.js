@@ -15,9 +15,9 @@ RTX.part('widget-scene', (RTX) => {
     let digits = [], chosen = 2, next = 0, later
 
     // ---- the picture: each digit is one stop for the Tab key
-    const look = el('path', {className: 'scene-frame', d: square(0, 0, side)})
-    const layers = [el('g', {className: 'scene-looks'}), el('g')]
-    const stage = el('svg', {className: 'scene-stage', viewBox: `-0.5 -0.5 ${side + 1} ${side + 1}`, role: 'group', 'aria-label': 'The picture'}, layers[0], look, layers[1])
+    const look = el('path', {class: 'scene-frame', d: square(0, 0, side)})
+    const layers = [el('g', {class: 'scene-looks'}), el('g')]
+    const stage = el('svg', {class: 'scene-stage', viewBox: `-0.5 -0.5 ${side + 1} ${side + 1}`, role: 'group', 'aria-label': 'The picture'}, layers[0], look, layers[1])
     const inkOf = (one) => inks[SIZES[one.size]][one.digit]
     const within = (one) => {
       const most = side - inkOf(one).length
@@ -37,8 +37,8 @@ RTX.part('widget-scene', (RTX) => {
       draw()
     }
     function grip(one) {
-      const box = el('path', {className: 'scene-box'}), ink = el('g')
-      const g = el('g', {className: 'scene-digit', tabindex: 0, role: 'button', 'aria-describedby': help, onkeydown: (event) => key(event, one)}, ink, box)
+      const box = el('path', {class: 'scene-box'}), ink = el('g')
+      const g = el('g', {class: 'scene-digit', tabindex: 0, role: 'button', 'aria-describedby': help, onkeydown: (event) => key(event, one)}, ink, box)
       let from = null
       g.addEventListener('pointerdown', (event) => {
         if (event.button) return
