@@ -1,22 +1,24 @@
 // rtx_lib.models.Captioner, trained: convolutions look at a picture, and an LSTM writes about it, told once, at every
 // word, or by attention over the picture's cells. And the scenes of rtx_lib.tasks.Scenes with their captions.
 RTX.part('captioner', (RTX) => {
-  const {affine, row, softmax, tanh, tree, Recurrent} = RTX
+  const {affine, gemm, row, softmax, tanh, tree, Recurrent} = RTX
 
-  // torch's Conv2d of x (inputs x side x side), zeros around it, then max(0, .); W has one row per row of a kernel
-  function convolve({weight, bias}, x, side, stride) {
-    const k = weight.c, outputs = bias.v.length, inputs = x.length / side ** 2, edge = (k - 1) / 2, w = weight.v
-    const wide = Math.ceil(side / stride), y = new Float64Array(outputs * wide * wide)
-    for (let o = 0, at = 0; o < outputs; o++) for (let r = 0; r < wide; r++) for (let c = 0; c < wide; c++, at++) {
-      const top = r * stride - edge, left = c * stride - edge
-      let sum = bias.v[o]
-      for (let i = 0; i < inputs; i++) for (let a = Math.max(0, -top); a < Math.min(k, side - top); a++) {
-        const from = (i * side + top + a) * side + left, kernel = ((o * inputs + i) * k + a) * k
-        for (let b = Math.max(0, -left); b < Math.min(k, side - left); b++) sum += w[kernel + b] * x[from + b]
-      }
-      y[at] = Math.max(0, sum)
+  // max(0, torch's Conv2d) of x (side x side, each with its inputs), zeros around it: a patch a row, times W turned
+  function convolve(layer, x, side, stride) {
+    const k = layer.weight.c, O = layer.bias.v.length, I = x.length / side ** 2, K = I * k * k, edge = (k - 1) / 2
+    const wide = Math.ceil(side / stride), n = wide * wide, patches = new Float64Array(n * K), y = new Float64Array(n * O)
+    layer.turned ||= Float64Array.from({length: K * O}, (_, at) => layer.weight.v[(at % O) * K + Math.floor(at / O)])
+    for (let cell = 0; cell < n; cell++) {
+      const top = Math.floor(cell / wide) * stride - edge, left = (cell % wide) * stride - edge
+      y.set(layer.bias.v, cell * O)
+      for (let r = Math.max(0, -top); r < Math.min(k, side - top); r++)
+        for (let c = Math.max(0, -left); c < Math.min(k, side - left); c++) {
+          const from = ((top + r) * side + left + c) * I, to = cell * K + r * k + c
+          for (let i = 0; i < I; i++) patches[to + i * k * k] = x[from + i]
+        }
     }
-    return {y, wide}
+    gemm(y, patches, layer.turned, n, K, O)
+    return {y: y.map((v) => Math.max(0, v)), wide}
   }
 
   class Captioner {
@@ -37,15 +39,14 @@ RTX.part('captioner', (RTX) => {
       let x = picture, side = Math.sqrt(picture.length)
       for (const [layer, stride] of [['0', 2], ['2', 2], ['4', 1]])
         ({y: x, wide: side} = convolve(w.convolutions[layer], x, side, stride))
-      const cells = side * side, D = x.length / cells, places = w.places.v
-      const a = Array.from({length: cells}, (_, i) => Float64Array.from({length: D}, (_, d) => x[d * cells + i] + places[i * D + d]))
+      const cells = side * side, D = x.length / cells, all = x.map((v, at) => v + w.places.v[at])
+      const a = Array.from({length: cells}, (_, i) => all.subarray(i * D, (i + 1) * D))
       if (told === 'attention') {
         const mean = Float64Array.from({length: D}, (_, d) => a.reduce((sum, cell) => sum + cell[d], 0) / cells)
         const first = affine(w.first.weight, mean, w.first.bias).map(tanh)
         return {h: first.slice(0, H), c: first.slice(H), a, keys: a.map((cell) => affine(w.attention.key.weight, cell))}
       }
-      const all = new Float64Array(cells * D), zero = {h: new Float64Array(H), c: new Float64Array(H)}
-      a.forEach((cell, i) => all.set(cell, i * D))
+      const zero = {h: new Float64Array(H), c: new Float64Array(H)}
       const v = affine(w.vector.weight, all, w.vector.bias)
       return told === 'first' ? this.read(zero, v) : {...zero, v}
     }
