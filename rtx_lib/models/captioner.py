@@ -70,7 +70,7 @@ class Captioner(nn.Module):
             *(nn.Conv2d(16, channels, 3, stride=2, padding=1), nn.ReLU()),
             *(nn.Conv2d(channels, channels, 3, padding=1), nn.ReLU()),
         )
-        self.places = nn.Parameter(torch.empty(self.cells, channels).normal_(0, 0.1))
+        self.places = nn.Parameter(torch.randn(self.cells, channels))
         self.embedding = nn.Embedding(vocabulary, width)
         more = {"first": 0, "every": width, "attention": channels}[told]
         self.lstm = LSTM(width + more, hidden_size, backend="torch")

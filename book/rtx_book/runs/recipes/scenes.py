@@ -11,21 +11,21 @@ ABOUT = {"first": "told once, before the first word", "every": "told at every wo
 SEEDS = TUNING_SEEDS[:1]
 """The seed that tries rates; what the chapters show has others."""
 
-# By the rule of the chapter on what returned, with one seed and a quarter of the steps: the least loss on the validation
-# scenes at their end.
+# By the rule of the chapter on what returned, with one seed: the least loss on the validation scenes at the end of a
+# trial, which is short. The trials were made when the vectors of places began with a standard deviation of 0.1.
 RATES = {"first": 1e-2, "every": 1e-2, "attention": 1e-2}
 
 
 def _told(way: str, lr: float) -> Recipe:
-    settings: dict[str, Any] = COSINE | {"warmup": 50, "eval_every": 250}
+    settings: dict[str, Any] = COSINE | {"warmup": 50, "eval_every": 400}
     settings["elsewhere"] = {str(n): {"count": [n, n]} for n in (2, 3)}
     about = f"LSTM {ABOUT[way]}, on scenes of digits"
-    return Recipe(f"scenes-{way}", about, "captioner", "scenes", 1000, 64, lr, {"told": way}, **settings)
+    return Recipe(f"scenes-{way}", about, "captioner", "scenes", 1600, 32, lr, {"told": way}, **settings)
 
 
 def trial(recipe: Recipe, lr: float) -> Recipe:
-    """A quarter of the training at one rate."""
-    return tried(replace(recipe, steps=recipe.steps // 4), lr)
+    """A short training at one rate, on twice the batch."""
+    return tried(replace(recipe, steps=250, batch_size=64), lr)
 
 
 RECIPES = [_told(way, lr) for way, lr in RATES.items()]
