@@ -36,6 +36,7 @@ GROUPS = (
     ("Gates and IndRNN: the adding problem over long distances", "long-|told-"),
     ("IndRNN and R-Transformer: MNIST by pixels", "pixel-mnist-"),
     ("Attention: number words", "numbers-(?!bytenet|convs2s)"),
+    ("Language models and attention: captions of scenes", "scenes-"),
     ("Positions: the symbol of so many steps ago", "lag"),
     ("Transformer: German number words, and characters", "german-|shakespeare-(?!stream|xl)"),
     ("R-Transformer: Nottingham tunes", "nottingham-"),

@@ -12,7 +12,8 @@ SEEDS = TUNING_SEEDS[:1]
 """The seed that tries rates; what the chapters show has others."""
 
 # By the rule of the chapter on what returned, with one seed: the least loss on the validation scenes at the end of a
-# trial, which is short. The trials were made when the vectors of places began with a standard deviation of 0.1.
+# trial, which is short. The trials were made when the vectors of places began with a standard deviation of 0.1. There
+# attention had 0.616 with 0.03 and 0.632 with 0.01; as it is trained now, in 480 steps, 0.518 and 0.471.
 RATES = {"first": 1e-2, "every": 1e-2, "attention": 1e-2}
 
 
