@@ -60,7 +60,12 @@ class Scenes:
         self.input_size, self.output_size = PICTURE, len(self.words)
         digits = SequentialDigits(rows=True).splits
         # The ink of every image, small and big: (2, N, 12, 12), the small ones with nothing right of them and below.
-        self._ink, self._digits, self._images, after = torch.empty(2, 0, SIDES[1], SIDES[1]), torch.empty(0).long(), {}, 0
+        self._ink, self._digits, self._images, after = (
+            torch.empty(2, 0, SIDES[1], SIDES[1]),
+            torch.empty(0).long(),
+            {},
+            0,
+        )
         for split in ("train", "valid", "test"):
             ink, labels = digits.finite(split)
             big = F.interpolate(ink[:, None], size=(SIDES[1], SIDES[1]), mode="bilinear", antialias=True)[:, 0]
@@ -136,13 +141,17 @@ class Scenes:
         sides = torch.tensor(SIDES)[sizes]
         while len(left):
             # Edges that keep the box in the picture.
-            tried = (torch.rand(len(left), TRIES, 3, 2, generator=generator) * (PICTURE + 1 - sides[left, None, :, None])).long()
+            tried = (
+                torch.rand(len(left), TRIES, 3, 2, generator=generator) * (PICTURE + 1 - sides[left, None, :, None])
+            ).long()
             fine = _clear(tried, sides[left, None], counts[left, None], split == "train")  # (left, TRIES)
             places[left] = tried[torch.arange(len(left)), fine.int().argmax(1)]
             left = left[~fine.any(1)]
         return images, sizes, places, counts
 
-    def _lay_out(self, images: Tensor, sizes: Tensor, places: Tensor, counts: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
+    def _lay_out(
+        self, images: Tensor, sizes: Tensor, places: Tensor, counts: Tensor
+    ) -> tuple[tuple[Tensor, Tensor], Tensor]:
         real = torch.arange(3) < counts[:, None]
         span, wide = torch.arange(SIDES[1]), PICTURE + SIDES[1]  # a box may reach beyond the edge, with no ink there
         row, column = places[..., 1, None] + span, places[..., 0, None] + span

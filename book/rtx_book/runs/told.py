@@ -32,7 +32,9 @@ def make() -> None:
 
 def keep(weights: dict[str, dict[str, torch.Tensor]]) -> None:
     """Write the weights of each, those that all share once."""
-    named = {f"{'' if k.startswith(SHARED) else f'{way}.'}{k}": v for way, own in weights.items() for k, v in own.items()}
+    named = {
+        f"{'' if k.startswith(SHARED) else f'{way}.'}{k}": v for way, own in weights.items() for k, v in own.items()
+    }
     with in_one_step(weights_file()) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **{name: value.cpu().half().numpy() for name, value in named.items()})
 

@@ -106,7 +106,10 @@ def adder():
 
 def scene():
     ways = {"once": "first", "at every word": "every", "looking back": "attention"}
-    models = {name: disturb(Captioner(28, 18, told=told, width=4, hidden_size=6, channels=3), 0.3) for name, told in ways.items()}
+    models = {
+        name: disturb(Captioner(28, 18, told=told, width=4, hidden_size=6, channels=3), 0.3)
+        for name, told in ways.items()
+    }
     scans = {"small": [[[d] * 8] * 8 for d in range(10)], "big": [[[20 * d] * 11] * 11 for d in range(10)]}
     scenes = [[[3, "small", 2, 4], [7, "big", 15, 2]], [[1, "big", 0, 0], [2, "small", 12, 12], [5, "small", 2, 20]]]
     return {"models": models, "words": Scenes.words, "side": 28, "scans": scans, "scenes": scenes}

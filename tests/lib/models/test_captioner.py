@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from reference.plain_loops import lstm_step, run
+from reference.plain_loops import lstm_step
 from support.compare import furthest, random_parameters
 from support.helpers import drawn, relative_error
 

@@ -282,7 +282,7 @@ def example(name, dtype=torch.float64, batch=B, seed=0):
         story[-1, 1:] = story[0, 0, 4:] = 0
         return story, ids.clamp(min=1)
     if name.startswith("captioner"):
-        return torch.rand(batch, 8, 8, generator=generator, dtype=dtype), ids
+        return torch.rand(batch, 8, 8, generator=generator, dtype=torch.float64).to(dtype), ids
     source = torch.randint(1, V, (batch, 6), generator=generator)
     source[-1, 4:] = 0
     return source, ids
