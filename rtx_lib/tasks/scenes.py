@@ -81,11 +81,12 @@ class Scenes:
         """x and y of one scene: of each digit its value, "small" or "big", and the left and upper edge of its box."""
         expect_rows("digits", [[digit for digit, *_ in digits]], 10)
         first, many = self._images[split]
-        at = [first + int((self._digits[first : first + many] == digit).nonzero()[0]) for digit, *_ in digits]
-        sizes = [self.words.index(size) - 4 for _, size, *_ in digits]
-        lay = [[*at, *[0] * (3 - len(at))], [*sizes, *[0] * (3 - len(at))]]
-        places = torch.tensor([[*[list(digit[2:]) for digit in digits], *[[0, 0]] * (3 - len(at))]])
-        return self._lay_out(*torch.tensor(lay)[:, None], places, torch.tensor([len(digits)]))
+        rows = []  # of each place: image, size, left and upper edge
+        for digit, size, *edges in digits:
+            found = first + int((self._digits[first : first + many] == digit).nonzero()[0])
+            rows.append([found, ("small", "big").index(size), *edges])
+        images, sizes, left, top = torch.tensor([rows + [[0] * 4] * (3 - len(rows))]).unbind(-1)
+        return self._lay_out(images, sizes, torch.stack([left, top], -1), torch.tensor([len(rows)]))
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """Mean cross-entropy in nats over all words, end included; prediction (B, T, V) logits, y (B, T) ids."""
