@@ -18,10 +18,10 @@ RATES = {"first": 1e-2, "every": 1e-2, "attention": 1e-2}
 
 
 def _told(way: str, lr: float) -> Recipe:
-    settings: dict[str, Any] = COSINE | {"warmup": 50, "eval_every": 400}
+    settings: dict[str, Any] = COSINE | {"warmup": 50, "eval_every": 800}
     settings["elsewhere"] = {str(n): {"count": [n, n]} for n in (2, 3)}
     about = f"LSTM {ABOUT[way]}, on scenes of digits"
-    return Recipe(f"scenes-{way}", about, "captioner", "scenes", 1600, 32, lr, {"told": way}, **settings)
+    return Recipe(f"scenes-{way}", about, "captioner", "scenes", 3200, 32, lr, {"told": way}, **settings)
 
 
 def trial(recipe: Recipe, lr: float) -> Recipe:
