@@ -15,6 +15,7 @@ from rtx_lib.tasks.on_off import OnOff
 from rtx_lib.tasks.pairs import WordPairs
 from rtx_lib.tasks.protocol import StreamTask, Task
 from rtx_lib.tasks.recall import AssociativeRecall, SelectiveCopying
+from rtx_lib.tasks.scenes import Scenes
 from rtx_lib.tasks.sentence_classes import SentenceClasses
 from rtx_lib.tasks.sentence_pairs import SentencePairs
 from rtx_lib.tasks.sentiment import GeneratedSentiment, Sentiment

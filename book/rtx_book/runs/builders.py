@@ -37,6 +37,7 @@ TASKS: dict[str, Callable[..., Any]] = {
     "mnist": tasks.MNIST,
     "lag": tasks.Lag,
     "number-words": tasks.NumberWords,
+    "scenes": tasks.Scenes,
     "stories": tasks.Stories,
     "text": tasks.CharacterText,
     "music": tasks.PolyphonicMusic,
@@ -182,6 +183,37 @@ def word_vectors(
     return vectors * std
 
 
+def _captioner(task: Any, **how: Any) -> nn.Module:
+    """A captioner whose convolutions have learned to name single digits, and stay as they are."""
+    model = models.Captioner(task.input_size, task.output_size, **how)
+    model.convolutions.load_state_dict(_looked(task.input_size, model.places.shape[1]))
+    model.convolutions.requires_grad_(False)
+    return model
+
+
+@functools.lru_cache(maxsize=2)
+def _looked(picture: int, channels: int, steps: int = 1000) -> dict[str, torch.Tensor]:
+    """Convolutions after so many steps on scenes of one digit, whose value and size are read off each channel's most.
+
+    They are the same whatever the seed of the run.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        task, generator = tasks.Scenes((1, 1)), torch.Generator().manual_seed(0)
+        look = models.Captioner(picture, task.output_size, channels=channels).convolutions
+        net = nn.Sequential(look, nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Linear(channels, 20))
+        adam, schedule = torch.optim.Adam(net.parameters(), lr=4e-3), warmup_cosine(steps, 30)
+        rates = torch.optim.lr_scheduler.LambdaLR(adam, schedule)
+        for _ in range(steps):
+            (x, _), y = task.batch("train", 64, generator)
+            label = 10 * (y[:, 1] - 4) + y[:, 2] - 8  # of a, size, value, end
+            adam.zero_grad()
+            nn.functional.cross_entropy(net(x[:, None]), label).backward()
+            adam.step()
+            rates.step()
+    return look.state_dict()
+
+
 def _transformer_xl(task: Any, **how: Any) -> nn.Module:
     """With the paper's positions, or those that ``positions`` names."""
     if how.get("positions", "xl") == "xl":
@@ -216,6 +248,7 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "qrnn": _whole(models.QRNN),
     "mixers": mixers,
     "seq2seq": _given(models.Seq2Seq, "input_size", "output_size"),
+    "captioner": _captioner,
     "memory-network": lambda task, **how: models.MemoryNetwork(
         task.vocabulary, sentence_length=task.sentence_length, memory_size=task.memory_size, **how
     ),

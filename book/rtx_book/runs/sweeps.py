@@ -18,8 +18,19 @@ from typing import Any
 
 from rtx_book.records.seeds import summarise
 from rtx_book.runs import tuning
-from rtx_book.runs.recipes import Recipe, attention, between, orders, parallel, pretraining, race, recurrence, returns
-from rtx_book.runs.recipes import topics as words_with_topics
+from rtx_book.runs.recipes import (
+    Recipe,
+    attention,
+    between,
+    orders,
+    parallel,
+    pretraining,
+    race,
+    recurrence,
+    returns,
+    scenes,
+    topics,
+)
 from rtx_book.runs.recipes.recipe import AGAIN_SEEDS
 from rtx_book.runs.runs import made
 from rtx_lib.training import check_device
@@ -62,8 +73,8 @@ def _rates(about: str, recipes: Sequence[Recipe], trials: Sequence[Recipe]) -> S
 
 SWEEPS: dict[str, Sweep] = {
     "recurrence": Sweep("the part on recurrence", _recorded(recurrence.RECIPES)),
-    "topics": Sweep("words with a topic and without", words_with_topics.RECIPES, words_with_topics.SEEDS),
-    "topics-rates": _rates("words and a topic", words_with_topics.TUNED, words_with_topics.TRIALS),
+    "topics": Sweep("words with a topic and without", topics.RECIPES, topics.SEEDS),
+    "topics-rates": _rates("words and a topic", topics.TUNED, topics.TRIALS),
     "attention": Sweep("the part on attention", _recorded(attention.RECIPES)),
     "between": Sweep("R-Transformer and Transformer-XL", _recorded(between.RECIPES)),
     "between-rates": Sweep("the learning rates that the R-Transformer and Transformer-XL tried", between.TRIALS, (0,)),
@@ -77,6 +88,8 @@ SWEEPS: dict[str, Sweep] = {
     "returns-again": Sweep(
         "recurrence returns: fresh seeds, elsewhere", returns.REPEATED, AGAIN_SEEDS, follow=tuning.next_returned_again
     ),
+    "scenes": Sweep("captions of scenes", scenes.RECIPES, (0, 1, 2, 3, 4)),
+    "scenes-rates": Sweep("the rates of the captions", scenes.TRIALS, scenes.SEEDS, follow=tuning.next_told),
     "race-rates": Sweep("the rates that the lanes of the race tried", race.TRIALS, (0,), follow=tuning.next_trials),
     "race": Sweep("the race: trials, finals and what won", race.CANDIDATES, race.SEEDS, follow=tuning.next_runs),
     "race-lengths": Sweep("the race: shorter and longer sequences", race.LENGTHENED, follow=tuning.next_lengths),

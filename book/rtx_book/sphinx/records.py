@@ -35,6 +35,7 @@ GROUPS = (
     ("IndRNN and R-Transformer: MNIST by pixels", "pixel-mnist-"),
     ("Language models: words with a topic and without", "topics-"),
     ("Attention: number words", "numbers-(?!bytenet|convs2s)"),
+    ("Language models and attention: captions of scenes", "scenes-"),
     ("Positions: the symbol of so many steps ago", "lag"),
     ("Transformer: German number words, and characters", "german-|shakespeare-(?!stream|xl)"),
     ("R-Transformer: Nottingham tunes", "nottingham-"),

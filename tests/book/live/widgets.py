@@ -7,13 +7,13 @@ from live.parity import disturb
 
 from rtx_book.page.live.packing import pack_merges
 from rtx_lib.layers import LSTM, RNN, Readout, SelectiveRecurrence
-from rtx_lib.models import BERT
+from rtx_lib.models import BERT, Captioner
 from rtx_lib.models.neural_gpu import NeuralGPU
 from rtx_lib.models.r_transformer import LocalRNN, RTransformer
 from rtx_lib.models.seq2seq import Seq2Seq
 from rtx_lib.models.transformer import CausalTransformer
 from rtx_lib.models.transformer_xl import TransformerXL
-from rtx_lib.tasks import BytePairs, NumberWords
+from rtx_lib.tasks import BytePairs, NumberWords, Scenes
 
 LETTERS = "\n abcdef"
 V = len(LETTERS)
@@ -128,9 +128,20 @@ def pieces():
     return {"text": "four hundred", "presets": {"Chinese": "你好 at", "Spaces": "a   bat\tat"}, "sets": sets}
 
 
+def scene():
+    ways = {"once": "first", "at every word": "every", "looking back": "attention"}
+    models = {
+        name: disturb(Captioner(28, 18, told=told, width=4, hidden_size=6, channels=3), 0.3)
+        for name, told in ways.items()
+    }
+    scans = {"small": [[[d] * 8] * 8 for d in range(10)], "big": [[[20 * d] * 11] * 11 for d in range(10)]}
+    scenes = [[[3, "small", 2, 4], [7, "big", 15, 2]], [[1, "big", 0, 0], [2, "small", 12, 12], [5, "small", 2, 20]]]
+    return {"models": models, "words": Scenes.words, "side": 28, "scans": scans, "scenes": scenes}
+
+
 GIVEN = {  # of each kind: what `play` is given
     **{made.__name__: made for made in (adder, choose, digits, gaps, guess, parity, pieces, positions)},
-    **{made.__name__: made for made in (tune, window, words, write)},
+    **{made.__name__: made for made in (scene, tune, window, words, write)},
     "gates": lambda: {"pulses": {3: 1, 7: 1}},
     "pulses": lambda: {"u": 0.9, "pulses": {3: 1}},
     "scan-tree": lambda: {"u": -0.7},

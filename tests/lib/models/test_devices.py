@@ -17,6 +17,7 @@ from rtx_lib.diagnostics import attention, context, gradients, receptive_field
 from rtx_lib.layers import GRU, RNN, Readout
 from rtx_lib.layers.decoding import beam_search, greedy, sample
 from rtx_lib.models.bytenet import ByteNet
+from rtx_lib.models.captioner import Captioner
 from rtx_lib.models.convs2s import ConvS2S
 from rtx_lib.models.memory_network import MemoryNetwork
 from rtx_lib.models.seq2seq import Seq2Seq
@@ -57,6 +58,8 @@ def test_training_and_evaluation_of_every_task(name):
         torch.manual_seed(0)
         if name == "number-words":
             model = Seq2Seq(task.input_size, task.output_size, width=4, hidden_size=5)
+        elif name == "scenes":
+            model = Captioner(task.input_size, task.output_size, width=4, hidden_size=5, channels=4)
         elif name == "stories":
             model = MemoryNetwork(task.vocabulary, sentence_length=5, memory_size=10, width=4, linear_steps=1)
         else:

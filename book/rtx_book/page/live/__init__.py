@@ -39,6 +39,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "adder": ("arithmetic", "neural-gpu", "addition", "widget-adder"),
     "choose": ("random", "arithmetic", "recurrent", "reading", "sampling", "widget-choose"),
     "guess": ("arithmetic", "recurrent", "reading", "sampling", "guessing", "widget-guess"),
+    "scene": ("arithmetic", "recurrent", "captioner", "widget-scene"),
     "parity": ("random", "arithmetic", "recurrent", "attention", "mixers", "parity", "parity-picture", "widget-parity"),
     "pieces": ("pieces", "widget-pieces"),
 }

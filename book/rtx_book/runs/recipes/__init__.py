@@ -3,17 +3,25 @@
 :mod:`rtx_book.runs.runs` runs them.
 """
 
-from . import attention, between, orders, parallel, pretraining, race, recurrence, returns, topics
+from . import attention, between, orders, parallel, pretraining, race, recurrence, returns, scenes, topics
 from .recipe import Recipe, recipe_of
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
-    for part in (recurrence, topics, attention, between, parallel, pretraining, orders, returns)
+    for part in (recurrence, topics, scenes, attention, between, parallel, pretraining, orders, returns)
     for recipe in part.RECIPES
 }
 
 BESIDE: dict[str, Recipe] = {
     recipe.name: recipe
-    for recipe in (*between.TRIALS, *parallel.TRIALS, *race.RECIPES, *returns.TRIALS, *returns.REPEATED, *topics.TRIALS)
+    for recipe in (
+        *between.TRIALS,
+        *parallel.TRIALS,
+        *race.RECIPES,
+        *returns.TRIALS,
+        *returns.REPEATED,
+        *scenes.TRIALS,
+        *topics.TRIALS,
+    )
 }
 """Runs by which rates are chosen, and all that may follow from them; most are never made."""
