@@ -10,14 +10,16 @@ RTX.part('widget-scene', (RTX) => {
   // scenes [[[digit, size, x, y], ...], ...], of which the first stands there. models: {name: a Captioner}.
   RTX.widget('scene', (body, {words, side, scans, scenes}, models) => {
     const made = Object.entries(models).map(([name, {weights}]) => [name, new Captioner(weights)])
-    const inks = Object.fromEntries(SIZES.map((size) => [size, scans[size].map((scan) => scan.map((line) => line.map((v) => v / 255)))]))
+    const shares = (scan) => scan.map((line) => line.map((v) => v / 255))
+    const inks = Object.fromEntries(SIZES.map((size) => [size, scans[size].map(shares)]))
     const spoken = voice(), told = el('p', {className: 'live-task'}), help = id('help')
     let digits = [], chosen = 2, next = 0, later
 
     // ---- the picture: each digit is one stop for the Tab key
     const look = el('path', {class: 'scene-frame', d: square(0, 0, side)})
     const layers = [el('g', {class: 'scene-looks'}), el('g')]
-    const stage = el('svg', {class: 'scene-stage', viewBox: `-0.5 -0.5 ${side + 1} ${side + 1}`, role: 'group', 'aria-label': 'The picture'}, layers[0], look, layers[1])
+    const view = {viewBox: `-0.5 -0.5 ${side + 1} ${side + 1}`, role: 'group', 'aria-label': 'The picture'}
+    const stage = el('svg', {class: 'scene-stage', ...view}, layers[0], look, layers[1])
     const inkOf = (one) => inks[SIZES[one.size]][one.digit]
     const within = (one) => {
       const most = side - inkOf(one).length
@@ -38,7 +40,8 @@ RTX.part('widget-scene', (RTX) => {
     }
     function grip(one) {
       const box = el('path', {class: 'scene-box'}), ink = el('g')
-      const g = el('g', {class: 'scene-digit', tabindex: 0, role: 'button', 'aria-describedby': help, onkeydown: (event) => key(event, one)}, ink, box)
+      const stop = {tabindex: 0, role: 'button', 'aria-describedby': help, onkeydown: (event) => key(event, one)}
+      const g = el('g', {class: 'scene-digit', ...stop}, ink, box)
       let from = null
       g.addEventListener('pointerdown', (event) => {
         if (event.button) return
@@ -82,13 +85,15 @@ RTX.part('widget-scene', (RTX) => {
 
     // ---- what the models say
     const lines = made.map(([name]) => el('p', {className: 'scene-words', 'aria-label': name}))
-    const said = el('div', {className: 'scene-said'}, made.map(([name], m) => el('div', {}, el('p', {className: 'live-head'}, name), lines[m])))
+    const said = el('div', {className: 'scene-said'},
+      made.map(([name], m) => el('div', {}, el('p', {className: 'live-head'}, name), lines[m])))
     function draw() {
       for (const one of digits) {
         within(one)
         const {g, box, ink} = one.grip, rowsOf = inkOf(one), shown = `${one.digit} ${one.size}`
         if (one.grip.shown !== shown) {
-          ink.replaceChildren(...rowsOf.flatMap((line, r) => line.flatMap((v, c) => v ? el('path', {d: square(c, r, 1.02), 'fill-opacity': v.toFixed(2)}) : [])))
+          ink.replaceChildren(...rowsOf.flatMap((line, r) => line.flatMap((v, c) =>
+            v ? el('path', {d: square(c, r, 1.02), 'fill-opacity': v.toFixed(2)}) : [])))
           box.setAttribute('d', square(0, 0, rowsOf.length))
           one.grip.shown = shown
           one.fields[0].value = one.digit
@@ -109,7 +114,9 @@ RTX.part('widget-scene', (RTX) => {
         lines[m].replaceChildren(...out.map(({p, weights}, t) => {
           const off = texts[t] !== wanted[t], text = texts[t].replace('<end>', '.').replace('<pad>', '-').replace('<start>', '-')
           const parts = [el('b', {}, text), el('i', {}, `${percent(p)}`)], className = off ? 'scene-wrong' : ''
-          return weights ? el('button', {type: 'button', className, 'aria-pressed': String(t === chosen), onclick: () => { chosen = t; say(); lines[m].children[t]?.focus() }}, parts) : el('span', {className}, parts)
+          if (!weights) return el('span', {className}, parts)
+          const press = () => { chosen = t; say(); lines[m].children[t]?.focus() }
+          return el('button', {type: 'button', className, 'aria-pressed': String(t === chosen), onclick: press}, parts)
         }))
         if (out[0].weights) shade(out[Math.min(chosen, out.length - 1)].weights)
         aloud.push(`${name}: ${texts.filter((text) => text !== '<end>').join(' ')}; ${wrong ? `${wrong} wrong` : 'right'}.`)
@@ -127,7 +134,8 @@ RTX.part('widget-scene', (RTX) => {
     spoken.element.classList.add('scene-voice')
     body.append(
       el('div', {className: 'scene'},
-        el('div', {}, stage, el('p', {className: 'scene-help', id: help}, 'Drag a digit, or move it with the arrow keys. Space changes its size, a number key the digit.')),
+        el('div', {}, stage, el('p', {className: 'scene-help', id: help},
+          'Drag a digit, or move it with the arrow keys. Space changes its size, a number key the digit.')),
         el('div', {className: 'scene-side'}, rows, more,
           el('div', {className: 'live-buttons'}, button('Another scene', () => place(scenes[next++ % scenes.length]))))),
       told, said, spoken.element)
