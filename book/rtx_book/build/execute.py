@@ -100,7 +100,7 @@ def shared_key(root: Path, parameters: Mapping[str, Any], data: Sequence[Path]) 
     code = (path for folder in ("rtx_lib", "book/rtx_book") for path in (root / folder).rglob("*"))
     add_files(digest, root, [path for path in code if path.is_file() and "__pycache__" not in path.parts])
     # Not the replication study: its rates are put in when the pages are staged.
-    records = (path for path in (root / "book" / "results").rglob("*.json*") if path.name != "replication.json")
+    records = (path for path in (root / "book" / "results").rglob("*.json*") if "replication" not in path.name)
     add_files(digest, root, [*records, *(root / "book").glob("guide.yml")])
     for path in data:
         digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())

@@ -2,7 +2,7 @@
 
 `python -m rtx_book.build.replicate` (or `make replicate`) makes the runs that are missing. A run is one chapter with
 one seed, and a target of Snakemake (`book/rtx_book/runs/Snakefile`): a file of its own in `_build/study`, so that the
-next call goes on after a kill. At the end of a call all of them are packed into `book/results/study/replication.json`.
+next call goes on after a kill. At the end of a call all of them are packed into `book/results/study/replication.json.xz`.
 
 A run belongs to the fingerprint of the chapter's code (`fingerprint.py`). When that changes, the chapter's runs are
 stale: `--confirm N` keeps them if N of them, made again, give the very same values, and else they are made again.
@@ -10,6 +10,7 @@ stale: `--confirm N` keeps them if N of them, made again, give the very same val
 
 import argparse
 import json
+import lzma
 import platform
 import sys
 import tempfile
@@ -24,7 +25,7 @@ import torch
 from rtx_book.build import execute
 from rtx_book.build.execute import BuildError
 from rtx_book.build.fingerprint import fingerprint
-from rtx_book.claims.findings import PLANNED, Bound
+from rtx_book.claims.findings import PLANNED, STUDY, Bound, load_study
 from rtx_book.paths import in_order
 from rtx_book.runs import instructions, sweeps
 from rtx_book.runs.recipes import RECIPES
@@ -33,7 +34,7 @@ from rtx_lib.tasks.download import available
 from rtx_lib.training.checkpoints import in_one_step
 
 ROOT = Path(__file__).resolve().parents[3]
-FILE, RUNS = Path("book/results/study/replication.json"), Path("_build/study")
+FILE, RUNS = Path("book/results") / STUDY, Path("_build/study")
 TIMEOUT = 1800  # seconds that one cell may take
 DATA = ("mnist", "ptb", "music", "shakespeare", "sst2")  # what the chapters read where it is there
 Findings = Sequence[Mapping[str, Any]]
@@ -139,23 +140,14 @@ def run(path: Path) -> None:
 
 
 def read_study(root: Path) -> dict[str, Any]:
-    path = root / FILE
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"chapters": {}}
+    return load_study(root / FILE) or {"chapters": {}}
 
 
 def write_study(root: Path, study: Mapping[str, Any]) -> None:
-    """Write the file in one step, a line a run, so that a version history stays readable."""
-    chapters = []
-    for name in in_order(study["chapters"], root):
-        chapter = study["chapters"][name]
-        runs = ",\n".join(f"   {json.dumps(run)}" for run in chapter["runs"])
-        findings = ",\n".join(
-            f"   {json.dumps(id)}: {json.dumps(one, ensure_ascii=False)}" for id, one in chapter["findings"].items()
-        )
-        head = f' {json.dumps(name)}: {{"fingerprint": {json.dumps(chapter["fingerprint"])},\n  "findings": {{\n'
-        chapters.append(f'{head}{findings}\n  }},\n  "runs": [\n{runs}\n  ]}}')
+    """Write the file in one step, chapter by chapter as in the book."""
+    chapters = {name: study["chapters"][name] for name in in_order(study["chapters"], root)}
     with in_one_step(root / FILE) as partial:
-        partial.write_text('{"chapters": {\n' + ",\n".join(chapters) + "\n}}\n", encoding="utf-8")
+        partial.write_bytes(lzma.compress(json.dumps({"chapters": chapters}, ensure_ascii=False).encode()))
 
 
 def todays(root: Path, name: str) -> dict[str, Any]:

@@ -4,12 +4,13 @@ Training is chaotic: another processor, another number of threads or another ver
 and after a thousand steps the same seed may end elsewhere. So the outcome of a training is never asserted.
 
 The rate is that of the replication study: the chapters run over many seeds, data, instruction sets and numbers of
-threads. ``book/results/study/replication.json`` keeps the value of every finding in every run, so that a rate can be
+threads. ``book/results/study/replication.json.xz`` keeps the value of every finding in every run, so that a rate can be
 counted for any bound. ``make replicate`` makes it (``book/rtx_book/build/replicate.py``).
 """
 
 import functools
 import json
+import lzma
 import math
 import operator
 import re
@@ -101,7 +102,7 @@ class Finding:
 
 # ------------------------------------------------------------------------------------------------ the replication study
 
-STUDY = "study/replication.json"
+STUDY = "study/replication.json.xz"
 PLANNED = {"first": 20, "second": 6}
 """Runs of each chapter: with the seeds by which bounds were judged, and with seeds that nobody had looked at."""
 FEWEST = 19
@@ -141,7 +142,7 @@ class Rate:
 def load_study(path: Path | None = None) -> dict[str, Any]:
     """The study's file as nested dicts, that of the book where no path is given; empty where there is none."""
     path = path or results_folder() / STUDY
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return json.loads(lzma.decompress(path.read_bytes())) if path.exists() else {}
 
 
 def runs_of(study: Mapping[str, Any], chapter: str, part: str | None = None) -> list[dict[str, Any]]:

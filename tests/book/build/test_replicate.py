@@ -93,10 +93,10 @@ def test_runs_of_todays_code_are_packed_and_replace_those_of_older_code(study):
     assert study.values() == {2: 0.5, 102: 51.0}
 
 
-def test_the_books_study_is_written_to_the_same_file(tmp_path):
+def test_the_books_study_is_written_as_it_is_read(tmp_path):
     shutil.copy(ROOT / "_toc.yml", tmp_path)
     replicate.write_study(tmp_path, replicate.read_study(ROOT))
-    assert (tmp_path / replicate.FILE).read_bytes() == (ROOT / replicate.FILE).read_bytes()
+    assert json.dumps(replicate.read_study(tmp_path)) == json.dumps(replicate.read_study(ROOT))
 
 
 @pytest.mark.parametrize(

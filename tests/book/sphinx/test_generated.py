@@ -4,6 +4,7 @@ After a change that is meant, write them anew: ``GOLDEN=new python -m pytest tes
 """
 
 import json
+import lzma
 import os
 from pathlib import Path
 
@@ -117,7 +118,7 @@ def planted(root, claims=(), runs=(), speeds=(), study=None):
     (results / "chosen.json").write_text('{"race-copy-gru": "race-copy-gru-0.03"}')
     (results / "speed.jsonl").write_text("".join(json.dumps(one) + "\n" for one in speeds))
     (results / "study").mkdir()
-    (results / "study" / "replication.json").write_text(json.dumps(study or {}))
+    (results / "study" / "replication.json.xz").write_bytes(lzma.compress(json.dumps(study or {}).encode()))
     (root / "book" / "claims.yml").write_text(yaml.safe_dump([*claims]))
     (root / "notebooks").mkdir()
     cells = [{"cell_type": "markdown", "source": "# One: two"}, {"cell_type": "code", "source": CODE}]
