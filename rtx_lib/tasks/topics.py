@@ -50,8 +50,8 @@ class TopicText:
     words, length
         V at most, and the length of a window.
     told
-        Whether x is a pair in training, of the ids and the next ids, as `rtx_lib.models.topic_rnn.TopicRNN` needs it for
-        its ELBO, the terms of which the loss then takes.
+        Whether x is a pair in training, of the ids and the next ids, as `rtx_lib.models.topic_rnn.TopicRNN` needs it
+        for its ELBO, the terms of which the loss then takes.
     watched
         How many words have a loss of their own: the commonest of "test", as many stop words as others.
     """
