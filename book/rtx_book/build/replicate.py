@@ -2,7 +2,7 @@
 
 `python -m rtx_book.build.replicate` (or `make replicate`) makes the runs that are missing. A run is one chapter with
 one seed, and a target of Snakemake (`book/rtx_book/runs/Snakefile`): a file of its own in `_build/study`, so that the
-next call goes on after a kill. At the end of a call all of them are packed into `book/results/study/replication.json.xz`.
+next call goes on after a kill. At the end of a call all are packed into `book/results/study/replication.json.xz`.
 
 A run belongs to the fingerprint of the chapter's code (`fingerprint.py`). When that changes, the chapter's runs are
 stale: `--confirm N` keeps them if N of them, made again, give the very same values, and else they are made again.
