@@ -14,7 +14,7 @@ from .attention import attention, transformer
 from .between import local_rnn, txl
 from .kernels import cells, diagonal, indrnn, linear, matrix_state, qrnn, rnn, selective
 from .peers import peers
-from .steps import race, sentiment
+from .steps import race, sentiment, told
 
 CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
     "rnn": rnn,
@@ -31,5 +31,6 @@ CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
     "matrix-state": matrix_state,
     "selective": selective,
     "race": race,
+    "told": told,
     "peers": peers,
 }

@@ -46,7 +46,8 @@ def race(
         if task in _FILES and not available(_FILES[task]):
             print(f"race: {task} is left out: its data are not in the cache (RTX_DATA)", file=sys.stderr)
             continue
-        made = {lane: _of_the_race(task, lane, device) for lane in lanes if recipes.runs_on(task, lane)}
+        own = [lane for lane in lanes if recipes.runs_on(task, lane)]
+        made = {lane: _made_by(recipes.race(task, lane, 1e-3), device) for lane in own}
         against = "transformer" if recipes.runs_on(task, "transformer") else "gru"
         rows += _costs(f"race-{task}", made, against, rounds, device)
     return rows
@@ -75,6 +76,19 @@ def sentiment(
     return _costs("sentiment", made, "bilstm", rounds, device)
 
 
+def told(device: str = "cpu", rounds: int = 9) -> list[dict[str, Any]]:
+    """One training step of the language models that are told something, as recorded.
+
+    Of a topic, against the RNN that is told nothing; of a picture, against the LSTM that is told once.
+    """
+    rows = []
+    for what, start, against in (("topic", "topics-pydoc-", "rnn"), ("picture", "scenes-", "first")):
+        own = {name.removeprefix(start): recipe for name, recipe in RECIPES.items() if name.startswith(start)}
+        made = {name: _made_by(recipe, device) for name, recipe in own.items()}
+        rows += _costs(f"told-{what}", made, against, rounds, device)
+    return rows
+
+
 def _costs(case: str, made: Mapping[str, Made], against: str, rounds: int, device: str) -> list[dict[str, Any]]:
     """A row for each model. As the models differ, there is no error.
 
@@ -91,8 +105,7 @@ def _costs(case: str, made: Mapping[str, Made], against: str, rounds: int, devic
     return rows
 
 
-def _of_the_race(task_name: str, lane: str, device: str) -> Made:
-    recipe = recipes.race(task_name, lane, 1e-3)
+def _made_by(recipe: Recipe, device: str) -> Made:
     model, task = build(recipe, seed=0)
     state = None
     if recipe.stream_length:
@@ -103,7 +116,8 @@ def _of_the_race(task_name: str, lane: str, device: str) -> Made:
     else:
         generator = torch.Generator().manual_seed(0)
         batches = [task.batch("train", recipe.batch_size, generator) for _ in range(9)]
-        batch = sorted(batches, key=lambda batch: batch[0].shape[1])[4]
+        read = [batch[0] if isinstance(batch[0], Tensor) else batch[0][1] for batch in batches]  # of a pair, the words
+        batch = batches[sorted(range(9), key=lambda at: read[at].shape[1])[4]]
     return _made(model, task, recipe, batch, device, state)
 
 

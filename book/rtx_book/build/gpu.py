@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[3]
 TESTS = ["linear", "recurrence", "matrix_state"]  # of tests/lib/kernels
 # The quick ones first: the last ones may find no time left.
 CASES = ["indrnn", "linear", "diagonal", "selective", "matrix-state", "rnn", "cells", "qrnn"]
-CASES += ["attention", "transformer", "txl", "local-rnn", "sentiment", "race", "peers"]
+CASES += ["attention", "transformer", "txl", "local-rnn", "sentiment", "race", "told", "peers"]
 NEEDED = {
     "tests": ["pytest"],
     "chapters": ["numpy", "scipy", "sklearn", "matplotlib", "yaml"],
