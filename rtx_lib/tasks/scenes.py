@@ -51,6 +51,7 @@ class Scenes:
 
     pad, start, end, vocabulary = 0, 1, 2, None
     batch, batches = draw_batch, run_through  # methods, written once in splits.py
+    sides = SIDES
     words = ("<pad>", "<start>", "<end>", "a", "small", "big", "left of", "above", *NUMERALS)
 
     def __init__(self, count: tuple[int, int] = (2, 3)) -> None:

@@ -57,7 +57,7 @@ def test_the_book_comes_first_and_the_browser_last_and_pages_are_opened_by_whoev
 def copy(tmp_path):
     """Run pytest with this tree's settings on small files: a function from files to the finished process."""
     support = [f"tests/support/{name}.py" for name in ("workers", "needs", "data")]
-    for name in ("tests/conftest.py", *support, "rtx_lib/tasks/files.py", "pyproject.toml"):
+    for name in ("tests/conftest.py", *support, "rtx_lib/tasks/files.py", "rtx_lib/tasks/files.txt", "pyproject.toml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, tmp_path / name)
 

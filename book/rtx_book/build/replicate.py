@@ -25,7 +25,7 @@ import torch
 from rtx_book.build import execute
 from rtx_book.build.execute import BuildError
 from rtx_book.build.fingerprint import fingerprint
-from rtx_book.claims.findings import PLANNED, STUDY, Bound, load_study
+from rtx_book.claims.findings import PLANNED, STUDY, Bound
 from rtx_book.paths import in_order
 from rtx_book.runs import instructions, sweeps
 from rtx_book.runs.recipes import RECIPES
@@ -140,7 +140,8 @@ def run(path: Path) -> None:
 
 
 def read_study(root: Path) -> dict[str, Any]:
-    return load_study(root / FILE) or {"chapters": {}}
+    path = root / FILE
+    return json.loads(lzma.decompress(path.read_bytes())) if path.exists() else {"chapters": {}}
 
 
 def write_study(root: Path, study: Mapping[str, Any]) -> None:

@@ -73,7 +73,9 @@ def told_anew(output: dict[str, Any]) -> dict[str, Any]:
     data = output.get("data", {})
     if found := data.get(findings.MIME):
         found = findings.Finding(**found)
-        data = bundle(found, findings.load_study(), f"../book/findings.html#{found.id}")
+        study = findings.load_study()
+        told = found.chapter in study.get("chapters", {})  # else the page of findings does not have it yet
+        data = bundle(found, study, f"../book/findings.html#{found.id}" if told else None)
     elif chapter := data.get(findings.AUDIT):
         data = audit_bundle(chapter, "../book/results.html")
     else:

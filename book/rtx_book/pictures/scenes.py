@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from rtx_lib.plots.curves import bands
 from rtx_lib.plots.heatmaps import floats, paint, tint
 from rtx_lib.plots.style import CYCLE, GREY, INK
-from rtx_lib.tasks.scenes import SIDES, Scenes
 
 PLACES = ("a", "size", "digit", "where")
 CHANCE = (1, 1 / 2, 1 / 10, 1 / 2)  # of the commonest word at each of these places
@@ -79,11 +78,11 @@ def draw_looks(picture: Any, words: Sequence[str], weights: Any) -> Figure:
     return fig
 
 
-def panel(task: Scenes) -> dict[str, Any]:
+def panel(task: Any) -> dict[str, Any]:
     """What the live figure ``scene`` takes: the words, a hand for each digit in both sizes, and some scenes."""
     digits = range(10)
     scans = {}
-    for size, side in zip(("small", "big"), SIDES, strict=True):
+    for size, side in zip(("small", "big"), task.sides, strict=True):
         ink = [task.scene([(digit, size, 0, 0)])[0][0][0, :side, :side] for digit in digits]
         scans[size] = [(255 * one).round().int().tolist() for one in ink]
     scenes = [

@@ -144,13 +144,13 @@ def repeated(task: str, lane: str, folder: Path | None = None) -> tuple[list[Rec
 
 
 def returned(
-    recipe: Recipe, folder: Path | None = None, by: Any = returns, seeds: Iterable[int] = returns.TUNING_SEEDS
+    recipe: Recipe, folder: Path | None = None, by: Any = None, seeds: Iterable[int] = returns.TUNING_SEEDS
 ) -> tuple[float | None, Runs]:
     """The rate of a mixer: of the least median loss; None while runs are missing that decide it, and these."""
     tried: dict[float, float] = {}
     rates: list[float] = [*returns.RATES]
     while rates:
-        trials = {lr: by.trial(recipe, lr) for lr in rates}
+        trials = {lr: (by or returns).trial(recipe, lr) for lr in rates}
         if missing := _missing(trials.values(), seeds, folder):
             return None, missing
         for lr, own in trials.items():

@@ -160,19 +160,28 @@ def test_settings_are_balanced_and_no_seed_occurs_twice():
 # ------------------------------------------------------------------------------------------ the book's own study
 
 
+NEW = {"language_models"}
+"""Chapters whose runs are still to be made: their pages say so at each finding. Take a name out with its first runs."""
+STUDIED = [name for name in NOTEBOOKS if name not in NEW]
+
+
 @pytest.fixture(scope="module")
 def kept():
     return replicate.read_study(ROOT)["chapters"]
 
 
-@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_the_study_has_all_chapters_but_the_new_ones(kept):
+    assert set(kept) == set(STUDIED)
+
+
+@pytest.mark.parametrize("name", STUDIED)
 def test_the_study_is_of_todays_trainings(kept, name):
     key = fingerprint.fingerprint(execute.read_notebook(NOTEBOOKS[name]), replicate.RECIPES)
     assert kept[name]["fingerprint"] == key, "make replicate"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NOTEBOOKS)
+@pytest.mark.parametrize("name", STUDIED)
 def test_the_study_has_the_sentences_and_bounds_of_the_notebooks(kept, name):
     found = {
         one["id"]: {"sentence": one["sentence"], "bound": one["bound"]}
@@ -182,7 +191,7 @@ def test_the_study_has_the_sentences_and_bounds_of_the_notebooks(kept, name):
     assert {id: kept.get(id) for id in found} == found, "python -m rtx_book.build.replicate --refresh"
 
 
-@pytest.mark.parametrize("name", NOTEBOOKS)
+@pytest.mark.parametrize("name", STUDIED)
 def test_the_study_has_the_findings_of_the_notebooks_and_no_others(kept, name):
     cells = execute.read_notebook(NOTEBOOKS[name])["cells"]
     code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
@@ -195,7 +204,7 @@ def test_the_study_has_the_findings_of_the_notebooks_and_no_others(kept, name):
     assert {id for run in kept[name]["runs"] for id in run["values"]} == ids
 
 
-@pytest.mark.parametrize("name", NOTEBOOKS)
+@pytest.mark.parametrize("name", STUDIED)
 def test_the_study_is_whole_and_every_finding_holds_almost_always(kept, name):
     planned = {(one.part, one.seed, one.data) for one in replicate.settings()}
     assert {(run["part"], run["seed"], run["data"]) for run in kept[name]["runs"]} == planned, "make replicate"
