@@ -25,12 +25,12 @@ CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
     "local-rnn": local_rnn,
     "txl": txl,
     "sentiment": sentiment,
+    "told": told,
     "linear": linear,
     "qrnn": qrnn,
     "diagonal": diagonal,
     "matrix-state": matrix_state,
     "selective": selective,
     "race": race,
-    "told": told,
     "peers": peers,
 }
