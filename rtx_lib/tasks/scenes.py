@@ -60,13 +60,9 @@ class Scenes:
         self.count, self.name = (least, most), "scenes" + ("" if (least, most) == (2, 3) else f"-{least}to{most}")
         self.input_size, self.output_size = PICTURE, len(self.words)
         digits = SequentialDigits(rows=True).splits
-        # The ink of every image, small and big: (2, N, 12, 12), the small ones with nothing right of them and below.
-        self._ink, self._digits, self._images, after = (
-            torch.empty(2, 0, SIDES[1], SIDES[1]),
-            torch.empty(0).long(),
-            {},
-            0,
-        )
+        # The ink of every image, small and big: (2, N, 11, 11), the small ones with nothing right of them and below.
+        self._ink, self._digits = torch.empty(2, 0, SIDES[1], SIDES[1]), torch.empty(0).long()
+        self._images, after = {}, 0
         for split in ("train", "valid", "test"):
             ink, labels = digits.finite(split)
             big = F.interpolate(ink[:, None], size=(SIDES[1], SIDES[1]), mode="bilinear", antialias=True)[:, 0]
