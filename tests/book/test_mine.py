@@ -28,7 +28,7 @@ STAGES = {
     "attention": "AttentiveLSTM",
     "transformer": "GPT",
     "transformer_xl": "TransformerXL",
-    "recurrence_returns": "Mamba",
+    "state_space": "Mamba",
 }
 TEXT = "\n".join(topics.values())
 V, D = 11, 16
@@ -52,7 +52,7 @@ def load(stage):
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_stage_adds_a_section_and_a_name(stage):
-    count, (*whole, run) = list(STAGES).index(stage) + 1, sections("recurrence_returns")
+    count, (*whole, run) = list(STAGES).index(stage) + 1, sections("state_space")
     names = ", ".join(list(STAGES.values())[:count])
     run = re.sub(r"models = \[.*", f"models = [{names}]", run)
     assert sections(stage) == [*whole[: count + 1], run] and whole[count].startswith(f"# ---- {stage}\n")
@@ -131,7 +131,7 @@ def library_model(mine):
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_model_gives_the_numbers_of_the_library(stage, double):
     torch.manual_seed(1)
-    mine = getattr(load("recurrence_returns"), STAGES[stage])(V, D)
+    mine = getattr(load("state_space"), STAGES[stage])(V, D)
     for parameter in mine.parameters():
         nn.init.normal_(parameter, std=0.5)
     theirs, prepared = library_model(mine)

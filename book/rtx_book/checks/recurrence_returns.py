@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise, refuse
+from rtx_book.checks.answers import compare_number, exercise, refuse
 
 Step = Callable[[Tensor, Tensor], Tensor]
 
@@ -139,46 +139,6 @@ def check_flip(answer: Callable[[Tensor], tuple[Tensor, Tensor]]) -> None:
     assert not (a == 0).any(), "a factor of 0 erases what came before; parity needs all of it"
     assert (a < 0).any(), "a must be negative where a 1 is read: no positive factor turns a sign over"
     raise AssertionError("the sign of h is not the parity, and by none of the usual slips")
-
-
-@exercise("Right: the paper's rule gives the gate of a minGRU, and the code's adds more than it takes away.")
-def check_discretised(answer: Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]) -> None:
-    """``answer(v)`` must give what a step with A = -1, B = 1 and Delta = softplus(v) keeps and adds.
-
-    A triple: what is kept of h; what is added of x by the zero-order hold, (exp(Delta A) - 1) / A; and what by Euler's
-    rule, Delta.
-    """
-    (v,) = draw(4, (6,))
-    given = answer(v.clone())
-    assert isinstance(given, tuple) and len(given) == 3, "the function must return three tensors: kept, added, added"
-    kept, held, euler = (as_tensor(part) for part in given)
-    delta = F.softplus(v)
-    compare(
-        kept,
-        torch.exp(-delta),
-        {
-            "Delta is softplus(v), not v": torch.exp(-v),
-            "A is -1: what is kept is exp(Delta A), below 1": torch.exp(delta),
-            "this is what is added; first comes what is kept": 1 - torch.exp(-delta),
-        },
-    )
-    compare(
-        held,
-        1 - torch.exp(-delta),
-        {
-            "this is Euler's rule, which comes third": delta,
-            "exp(Delta A) - 1 is divided by A, which is -1": torch.exp(-delta) - 1,
-            "this is what is kept": torch.exp(-delta),
-        },
-    )
-    compare(
-        euler,
-        delta,
-        {
-            "this is the zero-order hold once more; Euler's rule multiplies by Delta itself": 1 - torch.exp(-delta),
-            "Delta is softplus(v), not v": v,
-        },
-    )
 
 
 @exercise("Right: 512 bits, 5 for each symbol. What 512 bits cannot tell apart, no readout can.")

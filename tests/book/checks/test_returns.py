@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-import torch.nn.functional as F
 from support.answers import chapter
 
 from rtx_book.checks import recurrence_returns as checks
@@ -13,18 +12,12 @@ def last_change(y, period):
     return int(differ.max()) + 1 + period if len(differ) else 0
 
 
-def discretised(v):
-    delta = F.softplus(v)
-    return torch.exp(-delta), 1 - torch.exp(-delta), delta
-
-
 RIGHT = {
     checks.check_last_change: [(last_change, "Right. To the last bit")],
     checks.check_flip: [
         (lambda x: (1 - 2 * x, 0), "Right: a 1 turns"),
         (lambda x: (torch.where(x == 1, -1.0, 1.0), torch.zeros_like(x)), "Right: a 1 turns"),
     ],
-    checks.check_discretised: [(discretised, "Right: the paper's rule")],
     checks.check_symbols: [(102, "Right: 512 bits")],
 }
 SLIPS = {
@@ -47,17 +40,6 @@ SLIPS = {
         (lambda x: (0.99 - 1.98 * x, 0), "after 5,000 steps"),
         (lambda x: (1 - 2 * x, x), "none of the usual slips"),
         (lambda x: 1 - 2 * x, "must return a pair"),
-    ],
-    checks.check_discretised: [
-        (lambda v: (torch.exp(-v), 1 - torch.exp(-v), v), "softplus"),
-        (lambda v: (torch.exp(F.softplus(v)), v, v), "A is -1"),
-        (lambda v: (discretised(v)[1], v, v), "first comes what is kept"),
-        (lambda v: (discretised(v)[0], F.softplus(v), F.softplus(v)), "which comes third"),
-        (lambda v: (discretised(v)[0], -discretised(v)[1], v), "divided by A"),
-        (lambda v: (discretised(v)[0], discretised(v)[0], v), "what is kept"),
-        (lambda v: (*discretised(v)[:2], discretised(v)[1]), "once more"),
-        (lambda v: (*discretised(v)[:2], v), "Delta is softplus"),
-        (lambda v: v, "must return three"),
     ],
     checks.check_symbols: [
         (32, "count bits"),

@@ -195,7 +195,7 @@ class TransformerXL(GPT):  # Dai 2019: each block carries a state on
         return self.readout(self.norm(h)), after
 
 
-# ---- recurrence_returns
+# ---- state_space
 class MambaBlock(nn.Module):
     """h_t = exp(delta_t A) h_{t-1} + delta_t B_t u_t and y_t = C_t h_t, Gu 2023"""
 

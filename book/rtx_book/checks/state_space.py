@@ -1,0 +1,130 @@
+"""Checks of the exercises on state space models; each message names the likely slip.
+
+Every check returns without a word of blame if its argument is None: the exercise is not answered yet.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise, refuse
+from rtx_lib.kernels.selective import selective_scan_loop
+
+Scan = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+@exercise("Right: ten steps are 1.39 units of time, and in these a rate of 1/2 halves.")
+def check_half(answer: float) -> None:
+    """``answer`` must be the Delta with which half of a state is left after 10 steps if A = -1/2: 0.1386."""
+    slips = {
+        "with this half is left after one step; ten are asked for": math.log(2) / 0.5,
+        "A is -1/2: it leaks half as fast as with -1": math.log(2) / 10,
+        "with this 37 % are left, 1/e: a half is exp(-ln 2)": 0.2,
+        "each step multiplies; it does not take away a twentieth of the whole": 0.1,
+        "a step size is positive": -math.log(2) / 5,
+    }
+    compare_number(answer, math.log(2) / 5, slips, "{:g} is not right: exp(10 Delta A) must be 1/2", 5e-3, 5e-3)
+
+
+@exercise("Right: the real part says how fast it fades, the imaginary part how fast it turns.")
+def check_swing(answer: Callable[[float, float], complex]) -> None:
+    """``answer(period, half)`` must be the rate A of a state that, with Delta = 1, turns round and fades.
+
+    It comes round in ``period`` steps, and loses half of its size in ``half`` steps.
+    """
+    cases = ((8.0, 16.0), (20.0, 5.0))
+    given = [complex(answer(*case)) for case in cases]
+
+    def close(slip: Callable[[float, float], complex]) -> bool:
+        return all(abs(value - slip(*case)) < 1e-6 for value, case in zip(given, cases, strict=True))
+
+    slips = {
+        "the real part must be below 0, or it grows": lambda p, h: complex(math.log(2) / h, 2 * math.pi / p),
+        "a whole turn is 2 pi, not 1": lambda p, h: complex(-math.log(2) / h, 1 / p),
+        "a whole turn is 2 pi, not pi": lambda p, h: complex(-math.log(2) / h, math.pi / p),
+        "1/e would be left of it; half is left after ln 2 of a time constant": lambda p, h: complex(
+            -1 / h, 2 * math.pi / p
+        ),
+        "these are the factor of a step, exp(A); asked for is A": lambda p, h: (
+            2 ** (-1 / h) * complex(math.cos(2 * math.pi / p), math.sin(2 * math.pi / p))
+        ),
+        "the two times stand in each other's place": lambda p, h: complex(-math.log(2) / p, 2 * math.pi / h),
+    }
+    refuse(slips, close)
+    right = close(lambda p, h: complex(-math.log(2) / h, 2 * math.pi / p))
+    turned = close(lambda p, h: complex(-math.log(2) / h, -2 * math.pi / p))  # the other way round
+    assert right or turned, "not right, and by none of the usual slips: it must be alpha + i omega for Delta = 1"
+
+
+@exercise("Right: the paper's rule gives the gate of a minGRU, and the code's adds more than it takes away.")
+def check_discretised(answer: Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]) -> None:
+    """``answer(v)`` must give what a step with A = -1, B = 1 and Delta = softplus(v) keeps and adds.
+
+    A triple: what is kept of h; what is added of x by the zero-order hold, (exp(Delta A) - 1) / A; and what by Euler's
+    rule, Delta.
+    """
+    (v,) = draw(4, (6,))
+    given = answer(v.clone())
+    assert isinstance(given, tuple) and len(given) == 3, "the function must return three tensors: kept, added, added"
+    kept, held, euler = (as_tensor(part) for part in given)
+    delta = F.softplus(v)
+    compare(
+        kept,
+        torch.exp(-delta),
+        {
+            "Delta is softplus(v), not v": torch.exp(-v),
+            "A is -1: what is kept is exp(Delta A), below 1": torch.exp(delta),
+            "this is what is added; first comes what is kept": 1 - torch.exp(-delta),
+        },
+    )
+    compare(
+        held,
+        1 - torch.exp(-delta),
+        {
+            "this is Euler's rule, which comes third": delta,
+            "exp(Delta A) - 1 is divided by A, which is -1": torch.exp(-delta) - 1,
+            "this is what is kept": torch.exp(-delta),
+        },
+    )
+    compare(
+        euler,
+        delta,
+        {
+            "this is the zero-order hold once more; Euler's rule multiplies by Delta itself": 1 - torch.exp(-delta),
+            "Delta is softplus(v), not v": v,
+        },
+    )
+
+
+@exercise("Right. This is Mamba's recurrence, and now it is yours.")
+def check_scan(answer: Scan) -> None:
+    """``answer(u, delta, A, B, C)`` must be the outputs (b, T, E) of the selective scan, from a state of zeros.
+
+    u and delta (b, T, E), A (E, N) below 0, B and C (b, T, N).
+    """
+    u, B, C = draw(5, (2, 7, 3), (2, 7, 4), (2, 7, 4))
+    delta, A = draw(6, (2, 7, 3))[0].abs(), -draw(7, (3, 4))[0].abs()
+
+    def scan(
+        u: Tensor = u, delta: Tensor = delta, A: Tensor = A, B: Tensor = B, C: Tensor = C, early: bool = False
+    ) -> Tensor:
+        y, _ = selective_scan_loop(u, delta, A, B, C, u.new_zeros(2, 3, 4))
+        own = delta * u * (B * C).sum(-1, keepdim=True)  # what a step writes and reads at once
+        return y - own if early else y
+
+    found = as_tensor(answer(*(part.clone() for part in (u, delta, A, B, C))))
+    compare(
+        found,
+        scan(),
+        {
+            "B and C stand in each other's place": scan(B=C, C=B),
+            "y is read after the input was written": scan(early=True),
+            "what is written is Delta B u, not B u": scan(u=u / delta),
+            "what is kept is exp(Delta A), and A is below 0 already": scan(A=-A),
+            "Delta belongs into what is kept, too: exp(Delta A)": scan(u=u * delta, delta=torch.ones_like(delta)),
+            "C reads at its own step, not at the last one": scan(C=C[:, -1:].expand_as(C)),
+        },
+    )

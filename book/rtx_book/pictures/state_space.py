@@ -1,0 +1,160 @@
+"""Figures of the chapter on state space models: what a leak keeps, what a summary blurs, and Mamba's block."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+
+from rtx_book.page.diagram import Pen, blank
+from rtx_lib.plots.curves import label_lines
+from rtx_lib.plots.style import CYCLE, GREY, INK
+
+
+def leak(u: Sequence[float], delta: Sequence[float]) -> np.ndarray:
+    """The states of h' = u - h, by the exact rule with a step for each input, from h = 0."""
+    h, states = 0.0, []
+    for u_t, delta_t in zip(u, delta, strict=True):
+        h = np.exp(-delta_t) * h - np.expm1(-delta_t) * u_t
+        states.append(h)
+    return np.array(states)
+
+
+def draw_leak(u: Sequence[float], marks: Sequence[int]) -> Figure:
+    """An input with marks in it, and a leaky state with the same step throughout and with one that opens at the marks.
+
+    Parameters
+    ----------
+    u
+        The inputs.
+    marks
+        Places whose inputs are to be kept.
+    """
+    t, chosen = np.arange(len(u)), np.full(len(u), 0.01)
+    chosen[list(marks)] = 4
+    fig, axes = plt.subplots(3, 1, figsize=(5.8, 3.7), sharex=True, height_ratios=[1, 1, 1])
+    rows = (("input", np.asarray(u), GREY), ("state, the same step throughout", leak(u, np.full(len(u), 0.25)), CYCLE[1]),
+            ("state, a large step at the marks alone", leak(u, chosen), CYCLE[0]))
+    for ax, (name, line, colour) in zip(axes, rows, strict=True):
+        ax.axhline(0, color=GREY, linewidth=0.6)
+        ax.step(t, line, where="post", color=colour)
+        ax.plot(list(marks), line[list(marks)], "o", color=INK, markersize=4)
+        ax.set_title(name, loc="left", fontsize=11)
+        ax.set(yticks=[], ylim=(-2.1, 2.5))
+    axes[-1].set_xlabel("step")
+    return fig
+
+
+def draw_readings(u: Sequence[float], gaps: Sequence[float], exact: tuple[np.ndarray, np.ndarray], rough: np.ndarray) -> Figure:
+    """A thermometer read at odd times: what was around it, its true course, and the two rules' steps of a gap each.
+
+    Parameters
+    ----------
+    u, gaps
+        The readings, and how long each holds.
+    exact, rough
+        The exact rule's states after each gap and after each hundredth of one; Euler's after each gap.
+    """
+    ends, few, many = np.cumsum(gaps), *exact
+    fine = np.cumsum(np.repeat(np.asarray(gaps) / 100, 100))
+    fig, ax = plt.subplots(figsize=(5.8, 3.0))
+    ax.step([0, *ends], [u[0], *u], where="pre", color=GREY, linewidth=1, linestyle=":", label="input")
+    ax.plot(fine, many, color=CYCLE[0], label="1,200 short steps")
+    ax.plot(ends, few, "o", color=CYCLE[0], label="12 exact steps")
+    ax.plot(ends, rough, "s", color=CYCLE[1], label="12 of Euler's")
+    ax.set(xlabel="time", ylabel="state", xlim=(0, ends[-1]))
+    ax.legend(loc="lower left", ncols=2)
+    return fig
+
+
+def draw_past(past: np.ndarray, kept: Mapping[int, Callable[[np.ndarray], np.ndarray]]) -> Figure:
+    """What was read, and what summaries of several sizes give back of it.
+
+    Parameters
+    ----------
+    past
+        The readings (T,).
+    kept
+        From the number of coefficients to a function on [0, 1], the past being stretched to that interval.
+    """
+    t = (np.arange(len(past)) + 0.5) / len(past)
+    fig, axes = plt.subplots(len(kept), 1, figsize=(5.8, 1.15 * len(kept) + 0.5), sharex=True, sharey=True)
+    for index, (ax, (count, curve)) in enumerate(zip(axes, kept.items(), strict=True)):
+        ax.plot(np.arange(1, len(past) + 1), past, color=GREY, linewidth=1)
+        ax.plot(np.arange(1, len(past) + 1), curve(t), color=CYCLE[index], linewidth=2)
+        ax.set_title(f"{count} numbers", loc="left", fontsize=11)
+        ax.set_yticks([])
+    axes[-1].set_xlabel("step")
+    return fig
+
+
+BLOCK_STAGES = ("two paths", "short convolution", "selection", "scan", "gate", "in the network")
+"""The stages of :func:`draw_block` in order."""
+
+_TITLES = {
+    "two paths": "$u, z = W_{in}\\, x$",
+    "short convolution": "$u = \\mathrm{silu}(\\mathrm{conv}(u))$",
+    "selection": "$\\Delta_t, B_t, C_t$ from $u_t$",
+    "scan": "$h_t = e^{\\Delta_t A} h_{t-1} + \\Delta_t B_t u_t, \\quad y_t = C_t h_t$",
+    "gate": "$(y + D u) \\odot \\mathrm{silu}(z)$",
+    "in the network": "$x + \\mathrm{Mamba}(\\mathrm{norm}(x))$",
+}
+_WORDS = {
+    "two paths": "One linear map makes two vectors of the input x, each twice as wide: u goes up on the left, z on the right.",
+    "short convolution": "On the left path each channel of u meets its last three inputs in a short convolution.",
+    "selection": "From u three small maps make the step size delta, what is written, B, and what is read, C.",
+    "scan": "They steer the scan, in which the state h goes from step to step.",
+    "gate": "The gate silu(z) multiplies what the scan gives, and a last map makes it narrow again.",
+    "in the network": "A norm stands before the block, and a path around it adds the input to what comes out.",
+}
+_U, _Z, _SIDE = 3.2, 7.2, 5.2  # places of the two paths, and of what is selected between them
+_MARKS: tuple[tuple[Any, ...], ...] = (  # first stage at which it is there, its part, what and where
+    (0, "", "word", _U + 2, -1.1, "$x_t$"),
+    (0, "two paths", "line", (_U + 2, -0.8), (_U + 2, 0.35), (_U, 0.35)),
+    (0, "two paths", "arrow", (_U, 0.35), (_U, 0.75)),
+    (0, "two paths", "line", (_U + 2, 0.35), (_Z, 0.35)),
+    (0, "two paths", "arrow", (_Z, 0.35), (_Z, 0.75)),
+    (0, "two paths", "box", _U, 1.05, (0.85, 0.3), "linear"),
+    (0, "two paths", "box", _Z, 1.05, (0.85, 0.3), "linear"),
+    (0, "two paths", "arrow", (_U, 1.35), (_U, 1.85)),
+    (0, "", "label", _U - 0.15, 1.62, "u", "right"),
+    (0, "", "label", _Z + 0.15, 1.62, "z", "left"),
+    (1, "short convolution", "box", _U, 2.15, (1.7, 0.3), "convolution, silu"),
+    (1, "short convolution", "arrow", (_U, 2.45), (_U, 4.05)),
+    (2, "selection", "box", _SIDE + 0.3, 3.25, (0.75, 0.3), "linear"),
+    (2, "selection", "arrow", (_U, 2.8), (_SIDE + 0.3, 2.8), (_SIDE + 0.3, 2.95)),
+    (2, "selection", "arrow", (_SIDE + 0.3, 3.55), (_SIDE + 0.3, 4.35), (_U + 0.85, 4.35)),
+    (2, "", "label", _SIDE + 0.42, 3.95, "$\\Delta_t, B_t, C_t$", "left"),
+    (3, "scan", "box", _U, 4.35, (0.85, 0.3), "scan"),
+    (3, "scan", "arrow", (0.9, 4.35), (_U - 0.85, 4.35)),
+    (3, "", "label", 0.8, 4.35, "$h_{t-1}$", "right"),
+    (3, "scan", "arrow", (_U, 4.65), (_U, 5.33)),
+    (4, "gate", "circle", _U, 5.6, "×"),
+    (4, "gate", "line", (_Z, 1.35), (_Z, 5.6)),
+    (4, "gate", "arrow", (_Z, 5.6), (_U + 0.27, 5.6)),
+    (4, "", "label", _Z - 0.15, 5.85, "silu(z)", "right"),
+    (4, "gate", "arrow", (_U, 5.87), (_U, 6.35)),
+    (4, "gate", "box", _U, 6.65, (0.85, 0.3), "linear"),
+    (4, "gate", "arrow", (_U, 6.95), (_U, 7.5)),
+    (5, "in the network", "box", _U + 2, -0.2, (0.75, 0.3), "norm"),
+    (5, "in the network", "line", (_U + 2, -0.65), (8.9, -0.65), (8.9, 7.77)),
+    (5, "in the network", "arrow", (8.9, 7.77), (_U + 0.27, 7.77)),
+    (5, "in the network", "circle", _U, 7.77, "+"),
+    (5, "in the network", "arrow", (_U, 8.04), (_U, 8.5)),
+)
+
+
+def describe_block(stage: str) -> str:
+    """What :func:`draw_block` shows at this stage, in words."""
+    return _WORDS[stage]
+
+
+def draw_block(stage: str) -> Figure:
+    """Mamba's block (Gu and Dao 2023, figure 3) up to this stage, the part that is new drawn thick and filled."""
+    fig, ax = plt.subplots(figsize=(5.8, 4.8))
+    blank(ax, (-0.2, 10), (-1.4, 8.6), title=_TITLES[stage])
+    pen = Pen(ax, stage, 1.3, 2.8, 0.12)
+    at = BLOCK_STAGES.index(stage)
+    pen.draw((mark, part, *where) for first, part, mark, *where in _MARKS if first <= at)
+    return fig

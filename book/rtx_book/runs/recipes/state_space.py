@@ -1,0 +1,60 @@
+"""Recipes of the chapter on state space models: what fixed ones keep over a wait, and what a chosen step is for."""
+
+from typing import Any
+
+from .recipe import COSINE, Recipe
+from .returns import trials
+
+# Selective copying: Mamba's block alone, without MLPs, and what is left when a part of it goes.
+_BLOCKS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "mamba": ("Mamba", "mamba", {}),
+    "fixed": ("Mamba made time-invariant", "mamba-time-invariant", {}),
+    "no-convolution": ("Mamba without its convolution", "mamba", {"kernel_size": None}),
+    "no-gate": ("Mamba without its gate", "mamba-ungated", {}),
+    "fixed-bare": ("Time-invariant, neither convolution nor gate", "mamba-fixed-bare", {}),
+}
+_RATES = dict.fromkeys(_BLOCKS, 1e-2)
+_SETTINGS = COSINE | {"batch_size": 64, "warmup": 50, "eval_every": 100, "eval_batches": 1}
+_COPYING = _SETTINGS | {"task": "selective-copying", "task_arguments": {"tokens": 4, "places": 28}, "steps": 600}
+_COPYING |= {"elsewhere": {"T = 64": {"places": 60}}}
+
+
+def _stack(mixer: str, options: dict[str, Any], mlp: float = 0) -> dict[str, Any]:
+    return {"width": 32, "layers": 2, "mlp": mlp, "mixer": mixer} | ({"options": options} if options else {})
+
+
+CHOICE = [
+    Recipe(
+        f"choice-{name}",
+        f"{about} on selective copying",
+        "mixers",
+        lr=_RATES[name],
+        model_arguments=_stack(mixer, {"state_size": 4} | options),
+        **_COPYING,
+    )
+    for name, (about, mixer, options) in _BLOCKS.items()
+]
+
+# Copy memory: five symbols, 200 blanks, the five again. What is kept does not depend on what is read.
+_KEEPERS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "s4d": ("S4D", "s4d", {}),
+    "lru": ("LRU", "lru", {"r_min": 0.9, "r_max": 0.999}),
+    "lstm": ("LSTM", "lstm", {}),
+}
+_WAIT_RATES = dict.fromkeys(_KEEPERS, 3e-3)
+_WAIT = _SETTINGS | {"task": "copy", "task_arguments": {"delay": 200, "length": 5}, "batch_size": 32, "steps": 600}
+
+WAIT = [
+    Recipe(
+        f"wait-{name}",
+        f"{about}, five symbols after 200 blanks",
+        "mixers",
+        lr=_WAIT_RATES[name],
+        model_arguments=_stack(mixer, options, 2),
+        **_WAIT,
+    )
+    for name, (about, mixer, options) in _KEEPERS.items()
+]
+
+RECIPES = [*CHOICE, *WAIT]
+TRIALS = trials(RECIPES)
