@@ -30,9 +30,23 @@ def test_options_reach_the_mixer():
     assert mixers(TASK, "qrnn", {"window": 3}, width=8, layers=1).mixers[0].window == 3
 
 
-def test_an_unknown_mixer_is_refused():
+def test_each_layer_may_have_its_own_mixer_and_options():
+    model = mixers(TASK, ["attention", "qrnn"], [{"positions": "none"}, {"window": 3}], width=8)
+    assert [type(mixer).__name__ for mixer in model.mixers] == ["AttentionMixer", "QRNNLayer"]
+    assert model.mixers[0].attention.positions is None and model.mixers[1].window == 3
+    assert len(mixers(TASK, ["attention", "rnn", "rnn"], width=8).mixers) == 3
+
+
+@pytest.mark.parametrize("mixer", ["gru", ["rnn", "gru"]])
+def test_an_unknown_mixer_is_refused(mixer):
     with pytest.raises(ValueError, match=r"mixer must be one of \[.*'min-gru'.*\], got 'gru'"):
-        mixers(TASK, "gru", width=8, layers=1)
+        mixers(TASK, mixer, width=8, layers=2)
+
+
+@pytest.mark.parametrize("options", [{"window": 3}, [{"window": 3}]])
+def test_options_of_several_mixers_are_one_for_each(options):
+    with pytest.raises(ValueError, match=r"^options must be 2 dictionaries, .*, got .*window"):
+        mixers(TASK, ["qrnn", "rnn"], options, width=8)
 
 
 def test_what_is_compared_on_a_task_has_one_budget():
