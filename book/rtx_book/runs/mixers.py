@@ -42,10 +42,7 @@ MIXERS: dict[str, Callable[..., nn.Module]] = {
 
 
 def mixers(
-    task: Any,
-    mixer: str | Sequence[str],
-    options: dict[str, Any] | Sequence[dict[str, Any]] | None = None,
-    **how: Any,
+    task: Any, mixer: str | Sequence[str], options: dict[str, Any] | Sequence[dict[str, Any]] | None = None, **how: Any
 ) -> MixerStack:
     """A stack of these ``MIXERS``, made with these options, for a task: one for all layers, or one and its for each.
 
