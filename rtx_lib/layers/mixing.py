@@ -9,10 +9,12 @@ Transformer that look at one step at a time (Vaswani et al. 2017), with norms in
     x = x + mlp(norm(x))
     y = readout(norm(x))                after the last layer
 
-so that models which are compared differ in the mixer alone.
+so that models which are compared differ in the mixer alone. The layers may have mixers of several kinds, as in Griffin
+(De et al. 2024), Jamba (Lieber et al. 2024) and Samba (Ren et al. 2024), where a few layers of attention stand among
+recurrent ones.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from torch import Tensor, nn
@@ -65,9 +67,10 @@ class MixerStack(nn.Module):
     input_size, output_size
         D_in and D_out.
     mixer
-        Makes a mixer from its width, e.g. ``lambda width: RNN(width, width)``; called once a layer.
+        Makes a mixer from its width, e.g. ``lambda width: RNN(width, width)``; called once a layer. Or one such for
+        each layer, the lowest first: ``[AttentionMixer, Mamba]``.
     width, layers
-        D and the number of layers; each at least 1.
+        D and the number of layers; with one mixer for each the number is theirs, and may be left out.
     mlp
         Width of the MLP between its two maps as a multiple of D, rounded; without MLPs if 0.
     kernel_size
@@ -81,19 +84,25 @@ class MixerStack(nn.Module):
         self,
         input_size: int,
         output_size: int,
-        mixer: Mixer,
+        mixer: Mixer | Sequence[Mixer],
         *,
         width: int,
-        layers: int,
+        layers: int | None = None,
         mlp: float = 2,
         kernel_size: int | None = None,
         vocabulary: int | None = None,
     ) -> None:
         super().__init__()
+        if callable(mixer):
+            expect_each(layers=layers)
+            mixer = [mixer] * (layers or 0)
+        elif layers not in (None, len(mixer)):
+            raise ValueError(f"layers must be {len(mixer)}, one for each mixer, or left out, got {layers}")
+        layers = len(mixer)
         expect_each(layers=layers, kernel_size=1 if kernel_size is None else kernel_size, mlp=(mlp, "[0, inf)"))
         self.input_size, self.output_size, self.width = input_size, output_size, width
         self.embedding = input_layer(input_size, width, vocabulary=vocabulary)
-        self.mixers = nn.ModuleList(mixer(width) for _ in range(layers))
+        self.mixers = nn.ModuleList(make(width) for make in mixer)
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(layers))
         convolved = 0 if kernel_size is None else layers
         self.convolutions = nn.ModuleList(ShortConvolution(width, kernel_size or 1) for _ in range(convolved))
@@ -110,7 +119,7 @@ class MixerStack(nn.Module):
         The state is the tuple of the mixers' states, each a pair of the convolution's and the mixer's if there is one.
         """
         count = len(self.mixers)
-        before = _parts(state, count, "one for each layer")
+        before = parts_of(state, count, "one for each layer")
         x, after = embed(self.embedding, x), []
         for i in range(count):
             y, own = self._mixed(i, self.norms[i](x), before[i])
@@ -123,7 +132,7 @@ class MixerStack(nn.Module):
     def _mixed(self, i: int, x: Tensor, state: Any) -> tuple[Tensor, Any]:
         if not self.convolutions:
             return self.mixers[i](x, state)
-        past, own = _parts(state, 2, "(convolution's, mixer's)", f"state[{i}]")
+        past, own = parts_of(state, 2, "(convolution's, mixer's)", f"state[{i}]")
         x, past = self.convolutions[i](x, past)
         y, own = self.mixers[i](x, own)
         return y, (past, own)
@@ -135,7 +144,7 @@ class MixerStack(nn.Module):
                 constrain()
 
 
-def _parts(state: Any, count: int, of: str, name: str = "state") -> tuple[Any, ...]:
+def parts_of(state: Any, count: int, of: str, name: str = "state") -> tuple[Any, ...]:
     """The parts of a state, none of which may be missing; each None if there is no state."""
     if state is None:
         return count * (None,)

@@ -18,11 +18,11 @@ from .deep_transition import DeepTransitionGRU
 from .delta_net import DeltaNet, LinearAttention
 from .elmo import BidirectionalLM, ProjectedLSTM, ScalarMix
 from .gpt import GPT, GPTClassifier
-from .griffin import RGLRU
+from .griffin import RGLRU, GriffinBlock
 from .indrnn import IndRNN, IndRNNLayer, PlainIndRNN
 from .jordan import JordanRNN
 from .lru import LRU
-from .mamba import Mamba, TimeInvariantMamba
+from .mamba import Mamba, MambaLM, TimeInvariantMamba
 from .mamba2 import Mamba2
 from .memory_network import MemoryNetwork
 from .min_rnn import MinGRU, MinLSTM

@@ -1,4 +1,4 @@
-"""The real-gated linear recurrent unit: the LRU without complex numbers, and with gates that read the input.
+"""The real-gated linear recurrent unit, the LRU without complex numbers and with gates that read the input; its block.
 
 S. De, S. L. Smith, A. Fernando, A. Botev et al., *Griffin: Mixing Gated Linear Recurrences with Local Attention for
 Efficient Language Models*, 2024 (arXiv 2402.19427). Section 2.4:
@@ -13,6 +13,10 @@ that of its input, now from step to step. With r_t near 0 a unit keeps its state
 
 Computed is log a_t = -c r_t softplus(-Lambda); ``a_param`` is -Lambda.
 
+The block around it, which stands in place of attention in two layers of three (section 2.3, figure 2c):
+
+    y = W_out (GELU(W_y x) * RG-LRU(convolution of the last 4 steps of W_x x))
+
 Where the authors' code (google-deepmind/recurrentgemma) does otherwise than the paper:
 
 - The first step of a document takes a_t = 0 and has the factor 1 instead of the root: documents packed into one
@@ -21,6 +25,7 @@ Where the authors' code (google-deepmind/recurrentgemma) does otherwise than the
   the ring of these radii, so a^c starts between 0.43 and 0.992. Here ``init="paper"`` and ``init="code"``.
 - W_a and W_x are block-diagonal, a block for each head.
 - The root's derivative, infinite at a_t = 1, is bounded by 1,000.
+- GELU is taken in its tanh form; here it is exact.
 """
 
 import math
@@ -32,7 +37,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.kernels import linear_recurrence
+from rtx_lib.layers.mixing import parts_of
 from rtx_lib.layers.official import load_official, reads_official, renamed
+from rtx_lib.layers.short_convolution import ShortConvolution
 from rtx_lib.shapes import expect, expect_each, expect_heads, expect_ids
 
 C = 8.0
@@ -155,6 +162,43 @@ class RGLRU(nn.Module):
         """The unit with the arrays of google-deepmind/recurrentgemma, by their names there."""
         model = cls(len(arrays["a_param"]), len(arrays["a_gate.w"]), **options)
         return load_official(model, official_weights(arrays))
+
+
+class GriffinBlock(nn.Module):
+    """The recurrent block of Griffin and Hawk: a gate beside a short convolution and an RG-LRU.
+
+    ``MixerStack(65, 65, 2 * [GriffinBlock] + [AttentionMixer], width=64, vocabulary=65)`` is a small Griffin, but for
+    the window of its attention. Forward-mode derivatives are refused, as by :class:`RGLRU`.
+
+    Parameters
+    ----------
+    width
+        D, of x and of y.
+    inner
+        The number of units; D if None, 4D / 3 in the paper.
+    heads, init, backend
+        Of :class:`RGLRU`.
+    """
+
+    def __init__(
+        self, width: int, inner: int | None = None, *, heads: int = 1, init: str = "code", backend: str = "auto"
+    ) -> None:
+        super().__init__()
+        inner = width if inner is None else inner
+        expect_each(width=width, inner=inner)
+        self.input_size = self.output_size = width
+        self.x_proj, self.gate_proj = nn.Linear(width, inner), nn.Linear(width, inner)
+        self.conv = ShortConvolution(inner, 4)
+        self.rg_lru = RGLRU(inner, heads, init=init, backend=backend)
+        self.out_proj = nn.Linear(inner, width)
+
+    def forward(self, x: Tensor, state: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Map x (B, T, D) to y (B, T, D); the state is the last 3 inputs of the convolution, and h."""
+        expect(x, ("B", "T", self.input_size), like=self.out_proj.weight)
+        past, h = parts_of(state, 2, "(last inputs, h)")
+        u, past = self.conv(self.x_proj(x), past)
+        u, h = self.rg_lru(u, h)
+        return self.out_proj(F.gelu(self.gate_proj(x)) * u), (past, h)
 
 
 def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:

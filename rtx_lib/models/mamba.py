@@ -38,19 +38,22 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import selective_scan
 from rtx_lib.kernels.selective import DISCRETISATIONS, EIGENVALUES
+from rtx_lib.layers.embedding import table
+from rtx_lib.layers.mixing import parts_of
 from rtx_lib.layers.official import load_official, reads_official, renamed
 from rtx_lib.layers.short_convolution import ShortConvolution
-from rtx_lib.shapes import Shapes, expect, expect_each, expect_state
+from rtx_lib.shapes import Shapes, expect, expect_each, expect_ids, expect_state
 
 STEPS = (0.001, 0.1)  # between which delta begins
+STD = 0.02  # of the table of a language model
 State = tuple[Tensor, Tensor]
 
 
 class Mamba(nn.Module):
     """The block of Mamba: S6 behind a short convolution, and a gate beside it.
 
-    ``MixerStack(65, 65, Mamba, width=64, layers=2, vocabulary=65)`` makes a language model of two. The recurrence
-    itself, step by step, is :func:`~rtx_lib.kernels.selective.selective_scan_loop`.
+    :class:`MambaLM` is a language model of it, and ``MixerStack(65, 65, Mamba, width=64, layers=2, vocabulary=65)`` one
+    with MLPs. The recurrence itself, step by step, is :func:`~rtx_lib.kernels.selective.selective_scan_loop`.
 
     Weights start as in the authors' code: A = -(1, ..., N) in every channel, D = 1, delta log-uniform in
     [0.001, 0.1] at u = 0, W_delta from U(-1/sqrt(R), 1/sqrt(R)) without its bias, and all others as torch.nn's.
@@ -130,10 +133,8 @@ class Mamba(nn.Module):
     @reads_official
     def from_official(cls, arrays: Mapping[str, Tensor], **options: Any) -> "Mamba":
         """The block with the arrays of state-spaces/mamba, by their names there."""
-        (inner, states), (_, rank) = arrays["A_log"].shape, arrays["dt_proj.weight"].shape
-        width, kernel_size = len(arrays["out_proj.weight"]), arrays["conv1d.weight"].shape[-1]
-        model = cls(width, states, expand=inner // width, kernel_size=kernel_size, step_rank=rank, **options)
-        return load_official(model, official_weights(arrays))
+        weights = official_weights(arrays)
+        return load_official(cls(**official_sizes(weights), **options), weights)
 
 
 class TimeInvariantMamba(Mamba):
@@ -152,9 +153,87 @@ class TimeInvariantMamba(Mamba):
         return F.softplus(self.dt_bias), self.B, self.C
 
 
+class MambaLM(nn.Module):
+    """The language model of the paper's section 4.2: nothing but blocks, each behind a norm, and a table at both ends.
+
+    ::
+
+        h^0    = E[x]
+        h      = h + Mamba(RMSNorm(h))       each block
+        logits = RMSNorm(h) E^T
+
+    E starts from N(0, 0.02^2), and W_out of each block smaller by 1/sqrt(layers), as in the authors' code.
+
+    Parameters
+    ----------
+    vocabulary
+        V; the table E serves input and output.
+    width, layers
+        D and the number of blocks.
+    options
+        Of each :class:`Mamba`.
+    """
+
+    def __init__(self, vocabulary: int, *, width: int, layers: int, **options: Any) -> None:
+        super().__init__()
+        expect_each(layers=layers)
+        self.input_size = self.output_size = vocabulary
+        self.embedding = table(vocabulary, width, STD)
+        self.norms = nn.ModuleList(nn.RMSNorm(width, eps=1e-5) for _ in range(layers))
+        self.mixers = nn.ModuleList(Mamba(width, **options) for _ in range(layers))
+        self.norm = nn.RMSNorm(width, eps=1e-5)
+        mixer: Any
+        for mixer in self.mixers:
+            mixer.out_proj.weight.data /= math.sqrt(layers)
+
+    def forward(self, x: Tensor, state: tuple[State, ...] | None = None) -> tuple[Tensor, tuple[State, ...]]:
+        """Map ids (B, T) to logits (B, T, V) of what comes after each; the state is the tuple of the blocks' states."""
+        before, after = parts_of(state, len(self.mixers), "one for each block"), []
+        h = self.embedding(expect_ids(x, self.input_size))
+        for norm, mixer, own in zip(self.norms, self.mixers, before, strict=True):
+            y, own = mixer(norm(h), own)
+            h = h + y
+            after.append(own)
+        return F.linear(self.norm(h), self.embedding.weight), tuple(after)
+
+    @classmethod
+    @reads_official
+    def from_official(cls, arrays: Mapping[str, Tensor], **options: Any) -> "MambaLM":
+        """The model with the arrays of Hugging Face's ``MambaForCausalLM``, or the authors' ``MambaLMHeadModel``.
+
+        ``MambaLM.from_official(theirs.state_dict())``. Where their convolutions have no bias, ours have one of 0.
+        """
+        weights = official_weights(arrays)
+        embedding, layers = weights["embedding.weight"], sum(name.endswith(".A_log") for name in weights)
+        if not weights.pop("lm_head.weight", embedding).equal(embedding):
+            raise ValueError("arrays must be those of a tied model, got an lm_head.weight that is not the table")
+        if not any(name.endswith("conv.bias") for name in weights):
+            taps = {name: value for name, value in weights.items() if name.endswith("conv.weight")}
+            weights |= {name.replace("weight", "bias"): value.new_zeros(len(value)) for name, value in taps.items()}
+        first = {name.removeprefix("mixers.0."): value for name, value in weights.items()}
+        return load_official(cls(len(embedding), layers=layers, **official_sizes(first), **options), weights)
+
+
+# What the authors' and Hugging Face's names are here.
+OFFICIAL = {
+    r"\bconv1d\.": "conv.",
+    r"^backbone\.embeddings?\.": "embedding.",
+    r"^backbone\.layers\.(\d+)\.norm\.": r"norms.\1.",
+    r"^backbone\.layers\.(\d+)\.mixer\.": r"mixers.\1.",
+    r"^backbone\.norm_f\.": "norm.",
+}
+
+
 def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Parameters of state-spaces/mamba by our names."""
-    return renamed(arrays, {r"^conv1d\.": "conv."})
+    """Parameters of state-spaces/mamba, or of a language model of it, by our names."""
+    return renamed(arrays, OFFICIAL)
+
+
+def official_sizes(weights: Mapping[str, Tensor]) -> dict[str, int]:
+    """The arguments of a :class:`Mamba` that has these parameters."""
+    (inner, states), width = weights["A_log"].shape, len(weights["out_proj.weight"])
+    sizes = {"width": width, "state_size": states, "expand": inner // width}
+    return sizes | {"kernel_size": weights["conv.weight"].shape[-1], "step_rank": weights["dt_proj.weight"].shape[1]}
 
 
 def first_steps(count: int) -> Tensor:

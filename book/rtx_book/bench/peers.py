@@ -21,7 +21,7 @@ from rtx_lib.layers.blocks import Block
 from rtx_lib.layers.official import renamed
 from rtx_lib.models.bert import BERT
 from rtx_lib.models.gpt import GPT
-from rtx_lib.models.mamba import Mamba
+from rtx_lib.models.mamba import Mamba, MambaLM
 from rtx_lib.models.min_rnn import MinGRU
 from rtx_lib.models.tcn import TCN
 from rtx_lib.models.word2vec import Word2Vec, cumulative_table, fit_word2vec
@@ -77,7 +77,7 @@ def of_torch(s: Sizes, x: Tensor, ids: Tensor) -> Duels:
 
 
 def of_transformers(s: Sizes, x: Tensor, ids: Tensor) -> Duels:
-    """Hugging Face's GPT-2, which also writes, and BERT."""
+    """Hugging Face's GPT-2 and Mamba, which also write, and BERT."""
     hf: Any = import_module("transformers")
     off = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
     sizes = {"n_embd": s.width, "n_layer": s.layers, "n_head": s.heads, "n_positions": s.steps}
@@ -85,14 +85,24 @@ def of_transformers(s: Sizes, x: Tensor, ids: Tensor) -> Duels:
     gpt2 = hf.GPT2LMHeadModel(config).eval()
     gpt, size = GPT.from_official(gpt2.state_dict(), heads=s.heads).eval(), f" H={s.heads}, {s.layers} layers"
     yield Duel("GPT-2", gpt, "GPT2LMHeadModel", gpt2, ids, size)
-    rule: dict[str, Any] = {"max_new_tokens": s.written, "do_sample": False, "pad_token_id": 0}
-    write = torch.no_grad()(partial(layers.sample, gpt, ids[:1, :1], s.written, top=1, generator=torch.Generator()))
-    yield Duel(f"GPT-2 writes {s.written} ids", write, "generate", partial(gpt2.generate, ids[:1, :1], **rule))
+    yield _writing(s, "GPT-2", gpt, gpt2, ids)
+    sizes = {"vocab_size": s.vocabulary, "hidden_size": s.width, "num_hidden_layers": s.layers}
+    theirs = hf.MambaForCausalLM(hf.MambaConfig(bos_token_id=None, eos_token_id=None, **sizes)).eval()
+    ours, size = MambaLM.from_official(theirs.state_dict()).eval(), f" N=16, {s.layers} layers"
+    yield Duel("Mamba", ours, "MambaForCausalLM", theirs, ids[: -(-len(ids) // 4)], size)
+    yield _writing(s, "Mamba", ours, theirs, ids)
     off = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), 0.0)
     sizes = {"hidden_size": s.width, "num_hidden_layers": s.layers, "num_attention_heads": s.heads}
     sizes |= {"intermediate_size": 4 * s.width, "max_position_embeddings": s.steps}
     theirs = hf.BertForMaskedLM(hf.BertConfig(vocab_size=s.vocabulary, **sizes, **off)).eval()
     yield Duel("BERT", BERT.from_official(theirs.state_dict(), heads=s.heads), "BertForMaskedLM", theirs, ids, size)
+
+
+def _writing(s: Sizes, name: str, ours: nn.Module, theirs: Any, ids: Tensor) -> Duel:
+    """From one symbol on, each time the most probable."""
+    write = torch.no_grad()(partial(layers.sample, ours, ids[:1, :1], s.written, top=1, generator=torch.Generator()))
+    rule: dict[str, Any] = {"max_new_tokens": s.written, "do_sample": False, "pad_token_id": 0}
+    return Duel(f"{name} writes {s.written} ids", write, "generate", partial(theirs.generate, ids[:1, :1], **rule))
 
 
 def of_mambapy(s: Sizes, x: Tensor, ids: Tensor) -> Duels:

@@ -1,6 +1,6 @@
 """The mixers by the names that recipes have for them, each made from its width and what else a recipe says."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,7 @@ MIXERS: dict[str, Callable[..., nn.Module]] = {
     "min-lstm": models.MinLSTM,
     "lru": models.LRU,
     "rg-lru": models.RGLRU,
+    "griffin": models.GriffinBlock,
     "mamba": models.Mamba,
     "mamba-signed": partial(models.Mamba, eigenvalues="signed"),
     "mamba-time-invariant": models.TimeInvariantMamba,
@@ -40,9 +41,22 @@ MIXERS: dict[str, Callable[..., nn.Module]] = {
 }
 
 
-def mixers(task: Any, mixer: str, options: dict[str, Any] | None = None, **how: Any) -> MixerStack:
-    """A stack of one of the ``MIXERS``, made with these options, for a task; ``ValueError`` for an unknown name."""
-    if mixer not in MIXERS:
-        raise ValueError(f"mixer must be one of {sorted(MIXERS)}, got {mixer!r}")
-    made = partial(MIXERS[mixer], **(options or {}))
-    return MixerStack(task.input_size, task.output_size, made, vocabulary=task.vocabulary, **how)
+def mixers(
+    task: Any, mixer: str | Sequence[str], options: dict[str, Any] | Sequence[dict[str, Any]] | None = None, **how: Any
+) -> MixerStack:
+    """A stack of these ``MIXERS``, made with these options, for a task: one for all layers, or one and its for each.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, or options that are not one for each of several mixers.
+    """
+    one = isinstance(mixer, str)
+    names: Sequence[Any] = [mixer] if one else mixer
+    each: Sequence[Any] = [options or {}] if one else options or [{}] * len(names)
+    if unknown := [name for name in names if name not in MIXERS]:
+        raise ValueError(f"mixer must be one of {sorted(MIXERS)}, got {unknown[0]!r}")
+    if isinstance(each, dict) or len(each) != len(names):
+        raise ValueError(f"options must be {len(names)} dictionaries, one for each mixer, got {each}")
+    made = [partial(MIXERS[name], **own) for name, own in zip(names, each, strict=True)]
+    return MixerStack(task.input_size, task.output_size, made[0] if one else made, vocabulary=task.vocabulary, **how)

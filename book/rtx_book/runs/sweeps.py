@@ -22,6 +22,7 @@ from rtx_book.runs.recipes import (
     Recipe,
     attention,
     between,
+    hybrids,
     orders,
     parallel,
     pretraining,
@@ -82,6 +83,10 @@ SWEEPS: dict[str, Sweep] = {
     "pretraining": Sweep("pre-training: weights", pretraining.PRETRAINED, (0,)),
     "fine-tuning": Sweep("pre-training: what begins from them", pretraining.COMPARED, (0, 1, 2, 3, 4)),
     "orders": Sweep("orders and units", _recorded(orders.RECIPES), (0, 1, 2, 3, 4)),
+    "hybrids": Sweep("layers that are mixed", hybrids.SHORT, hybrids.SEEDS),
+    "hybrids-rates": _rates("layers that are mixed", hybrids.SHORT, hybrids.TRIALS),
+    "hybrids-long": Sweep("layers that are mixed: five times the steps", hybrids.LONG, hybrids.SEEDS),
+    "hybrids-long-rates": _rates("layers that are mixed: five times the steps", hybrids.LONG, hybrids.TRIALS),
     "returns": Sweep("recurrence returns", _recorded(returns.RECIPES), (0, 1, 2, 3, 4)),
     "returns-rates": _rates("recurrence returns", returns.TUNED, returns.TRIALS),
     "addition-rates": _rates("binary addition", parallel.ADDERS, parallel.TRIALS),
@@ -121,7 +126,7 @@ def found(plan: Sweep, folder: Path) -> dict[str, list[dict[str, Any]]]:
 def table(plan: Sweep, folder: Path) -> str:
     """What the records of a sweep say, as a table in Markdown; one sentence if there is no record.
 
-    A recipe of the race is judged by the metric of its finish line, any other by the first metric of its records.
+    Where the race has a finish line, a recipe is judged by its metric, any other by the first metric of its records.
     """
     records, lines = found(plan, folder), []
     for name, group in records.items():
@@ -141,9 +146,9 @@ def table(plan: Sweep, folder: Path) -> str:
 
 
 def _finish(name: str) -> tuple[str, float] | None:
-    """Metric and value of a finish line, for recipes of the race."""
+    """Metric and value of a finish line, for recipes of the race and of hybrids, which do its tasks."""
     kind, task, *_ = re.sub(r"^again-\w+-", "", name).split("-")
-    return race.FINISH.get(task) if kind in ("race", "trial", "large") else None
+    return race.FINISH.get(task) if kind in ("race", "trial", "large", "hybrid") else None
 
 
 def sweep(name: str, folder: Path, device: str, threads: int, engine: Sequence[str] = ()) -> int:

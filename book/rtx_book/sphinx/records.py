@@ -52,6 +52,7 @@ GROUPS = (
     ("Orders and units: pairs of words", "pairs-"),
     ("Orders and units: what is hidden together", "atlas-|conll2000-"),
     ("Orders and units: tasks told in words", "lines-"),
+    ("State space models: layers that are mixed", "hybrid-"),
     ("Recurrence returns: parity, and words of S3", "parity-|s3-"),
     ("Recurrence returns: recall", "mqar-|state-"),
     ("Recurrence returns: selective copying", "selective-"),

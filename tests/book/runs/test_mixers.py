@@ -1,5 +1,6 @@
 """Every mixer by its name stands in a stack, carries its state, and sees nothing later; recipes name what there is."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 from support.helpers import relative_error
 
 from rtx_book.runs.mixers import MIXERS, mixers
-from rtx_book.runs.recipes import RECIPES
+from rtx_book.runs.recipes import RECIPES, hybrids, returns
 
 TASK = SimpleNamespace(input_size=5, output_size=4, vocabulary=5)
 
@@ -30,17 +31,39 @@ def test_options_reach_the_mixer():
     assert mixers(TASK, "qrnn", {"window": 3}, width=8, layers=1).mixers[0].window == 3
 
 
-def test_an_unknown_mixer_is_refused():
+def test_each_layer_may_have_its_own_mixer_and_options():
+    model = mixers(TASK, ["attention", "qrnn"], [{"positions": "none"}, {"window": 3}], width=8)
+    assert [type(mixer).__name__ for mixer in model.mixers] == ["AttentionMixer", "QRNNLayer"]
+    assert model.mixers[0].attention.positions is None and model.mixers[1].window == 3
+    assert len(mixers(TASK, ["attention", "rnn", "rnn"], width=8).mixers) == 3
+
+
+@pytest.mark.parametrize("mixer", ["gru", ["rnn", "gru"]])
+def test_an_unknown_mixer_is_refused(mixer):
     with pytest.raises(ValueError, match=r"mixer must be one of \[.*'min-gru'.*\], got 'gru'"):
-        mixers(TASK, "gru", width=8, layers=1)
+        mixers(TASK, mixer, width=8, layers=2)
+
+
+@pytest.mark.parametrize("options", [{"window": 3}, [{"window": 3}]])
+def test_options_of_several_mixers_are_one_for_each(options):
+    with pytest.raises(ValueError, match=r"^options must be 2 dictionaries, .*, got .*window"):
+        mixers(TASK, ["qrnn", "rnn"], options, width=8)
 
 
 def test_what_is_compared_on_a_task_has_one_budget():
     """All but the mixer and the rate is the same, and the convolution of those that are bare."""
-    for prefix in ("parity-", "s3-", "mqar-", "selective-"):
+    for prefix in ("parity-", "s3-", "mqar-", "selective-", "hybrid-parity-"):
         recipes = [recipe for name, recipe in RECIPES.items() if name.startswith(prefix)]
         budgets = {(r.steps, r.batch_size, r.schedule, r.warmup, r.clip, r.weight_decay) for r in recipes}
         own = {"mixer", "options", *(["kernel_size"] if prefix == "mqar-" else [])}
         stacks = {str({k: v for k, v in r.model_arguments.items() if k not in own}) for r in recipes}
         assert all(("kernel_size" in r.model_arguments) != r.name.endswith("-bare") for r in recipes if len(own) > 2)
         assert len(recipes) > 3 and len(budgets) == len(stacks) == 1
+
+
+def test_the_long_runs_of_hybrids_differ_from_the_short_ones_in_steps_and_rate_alone():
+    short = {recipe.name: recipe for recipe in hybrids.SHORT}
+    for recipe in hybrids.LONG:
+        alike = short[recipe.name.removesuffix(f"-{recipe.steps}")]
+        assert replace(recipe, name=alike.name, steps=alike.steps, lr=alike.lr) == alike
+    assert len(short) == 2 * len(hybrids.MIXTURES) and not {*hybrids.SEEDS} & {*returns.TUNING_SEEDS}

@@ -30,11 +30,11 @@ from rtx_lib.models.deep_transition import LGRU, TGRU, DeepTransitionGRU
 from rtx_lib.models.delta_net import DeltaNet, LinearAttention
 from rtx_lib.models.elmo import BidirectionalLM, ProjectedLSTM, ScalarMix
 from rtx_lib.models.gpt import GPT, GPTClassifier
-from rtx_lib.models.griffin import RGLRU
+from rtx_lib.models.griffin import RGLRU, GriffinBlock
 from rtx_lib.models.indrnn import IndRNNLayer, PlainIndRNN
 from rtx_lib.models.jordan import JordanRNN
 from rtx_lib.models.lru import LRU
-from rtx_lib.models.mamba import Mamba, TimeInvariantMamba
+from rtx_lib.models.mamba import Mamba, MambaLM, TimeInvariantMamba
 from rtx_lib.models.mamba2 import Mamba2
 from rtx_lib.models.memory_network import MemoryNetwork
 from rtx_lib.models.min_rnn import MinGRU, MinLSTM
@@ -114,6 +114,7 @@ FLOATS = {
         f"mixers-{positions}": partial(MixerStack, D, OUT, partial(AttentionMixer, positions=positions), **MIXED)
         for positions in ("none", "rotary", "alibi")
     },
+    "mixers-of-two-kinds": partial(MixerStack, D, OUT, [AttentionMixer, Mamba], width=6, kernel_size=3),
     "deep-transition": partial(DeepTransitionGRU, D, OUT, 2),
     "deep-transition-0": partial(DeepTransitionGRU, D, OUT, 0),
     "indrnn-layer": partial(IndRNNLayer, D, OUT),
@@ -158,6 +159,8 @@ FLOATS = {
     "delta-net-gla": lambda: Readout(DeltaNet(D, rule="sum", decay="row", keys="plain", gate=True), OUT),
     "rg-lru": lambda: Readout(RGLRU(D), OUT),
     "rg-lru-paper": lambda: Readout(RGLRU(D, heads=3, init="paper"), OUT),
+    "griffin": lambda: Readout(GriffinBlock(D), OUT),
+    "griffin-heads": lambda: Readout(GriffinBlock(D, 4, heads=2, init="paper"), OUT),
     "rwkv-time": lambda: Readout(RWKVTimeMixing(D, layer=1, layers=3), OUT),
     "rwkv-channel": lambda: Readout(RWKVChannelMixing(D, 7), OUT),
     "retention": lambda: Widened(MultiScaleRetention(8, 2, value_width=6, chunk=3)),
@@ -221,6 +224,7 @@ IDS = {
     "transformer-ids": partial(CausalTransformer, V, V, **SIZE, vocabulary=V, tied=True, bias=False),
     "gpt": partial(GPT, V, **SIZE, length=2 * T, dropout=0.3),
     "gpt-2": partial(GPT, V, **SIZE, length=2 * T, norm="pre"),
+    "mamba-lm": partial(MambaLM, V, **MIXED, state_size=3),
     "bert": partial(BERT, V, **SIZE, length=T, dropout=0.3),
     "bert-left": partial(BERT, V, **SIZE, length=T, direction="left-to-right", activation="gelu_tanh"),
     "plain-gpt": partial(PlainGPT, V, **SIZE, length=T),
@@ -348,7 +352,7 @@ SMALLEST = [RNN(1, 1), LSTM(1, 1), GRU(1, 1), Readout(GRU(1, 1), 1), DeepTransit
 SMALLEST += [PlainIndRNN(1, 1, 1, 1), ResidualIndRNN(1, 1, 1, 1), DenseIndRNN(1, 1, (1,), 1, initial_size=1)]
 SMALLEST += [QRNNLayer(1, 1, window=1), QRNN(1, 1, 1, 1), DeltaNet(1, decay="head"), LinearAttention(1)]
 SMALLEST += [MinGRU(1), MinLSTM(1, 1), LRU(1, 1), S4D(1, 2), Mamba(1, 1, expand=1), Mamba2(1, 1, 1, expand=1)]
-SMALLEST += [RGLRU(1), RWKVTimeMixing(1), RWKVChannelMixing(1, 1)]
+SMALLEST += [RGLRU(1), GriffinBlock(1), RWKVTimeMixing(1), RWKVChannelMixing(1, 1)]
 SMALLEST += [SelectiveRecurrence(1), SelectiveRecurrence(1, "positive")]
 SMALLEST += [Bag(1, 1), JordanRNN(1, 1, 1), TCN(1, 1, (1,), 1), LocalRNN(1, 1, 1)]
 SMALLEST_IDS = [
@@ -650,8 +654,9 @@ SENTENCE = WORDS | {"output_size": 2, "width": 8}
 # signature tells of: numbers out of bounds, members of sequences, and what does not go together.
 CONSTRUCTORS = [
     *((kind, CORE, {}) for kind in (Bag, LGRU, IndRNNLayer, QRNNLayer)),
-    *((kind, MIXER, {}) for kind in (SelectiveRecurrence, MinLSTM, LinearAttention, RGLRU)),
+    *((kind, MIXER, {}) for kind in (SelectiveRecurrence, MinLSTM, LinearAttention, RGLRU, GriffinBlock)),
     *((kind, WORDS | SIZE, {}) for kind in (GPT, XLNet)),
+    (MambaLM, WORDS | MIXED, {"state_size": 0}),
     (RNN, CORE, {"input_std": 0.0}),
     (LSTM, CORE, {"forget_bias": math.inf, "backend": "cudnn"}),
     (GRU, CORE | {"reset": "before"}, {"backend": "torch"}),
@@ -737,7 +742,7 @@ def test_a_constructor_names_what_it_refuses(build, good, bad):
 # One model of each kind that reads and carries in a way of its own.
 USUAL = ["rnn", "lstm-both-ways", "gru-fused", "indrnn", "qrnn", "slstm-conv", "mamba", "delta-net", "rwkv-time"]
 USUAL += ["retention", "tcn", "r-transformer", "transformer-rotary", "xl", "readout-ids", "gpt", "elmo", "bert"]
-USUAL += ["xlnet", "seq2seq", "bytenet", "convs2s", "translator"]
+USUAL += ["griffin", "mamba-lm", "xlnet", "seq2seq", "bytenet", "convs2s", "translator"]
 WRONG_FLOATS = {
     "width": lambda x: x[..., 1:],
     "no step": lambda x: x[:, :0],

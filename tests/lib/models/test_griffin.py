@@ -1,6 +1,6 @@
-"""RG-LRU: documents packed into one sequence, both ways to begin, and numbers at the edge.
+"""RG-LRU and its block: documents packed into one sequence, both ways to begin, and numbers at the edge.
 
-That it computes what the authors' code computes is tested in tests/reference/test_official.py.
+That the unit computes what the authors' code computes is tested in tests/reference/test_official.py.
 """
 
 import copy
@@ -13,7 +13,7 @@ import torch
 from support.compare import draw, random_parameters
 from support.helpers import FIXTURES, drawn, relative_error
 
-from rtx_lib.models.griffin import RGLRU, _BoundedRoot, draw_a_param, rg_lru
+from rtx_lib.models.griffin import RGLRU, GriffinBlock, _BoundedRoot, draw_a_param, rg_lru
 
 
 def made():
@@ -74,6 +74,23 @@ def test_slow_units_in_half_precision_still_forget():
         model.a_param.fill_(math.log(math.expm1(-math.log(0.998) / 8)))
         exact = copy.deepcopy(model).double()(x.double())[0]
         assert relative_error(model.bfloat16()(x.bfloat16())[0].double(), exact) < 0.03
+
+
+def test_the_block_step_by_step():
+    """Its figure in the paper: two branches of x, of which one remembers, and their product."""
+    model, x = random_parameters(drawn(0, GriffinBlock, 4, 6, heads=2).double()), draw(2, 9, 4).double()
+    w, unit = dict(model.named_parameters()), model.rg_lru
+    u = torch.nn.functional.pad(x @ w["x_proj.weight"].T + w["x_proj.bias"], (0, 0, 3, 0))
+    h, outputs = torch.zeros(2, 6).double(), []
+    for t in range(9):
+        past = w["conv.bias"] + sum(w["conv.weight"][:, 0, j] * u[:, t + j] for j in range(4))
+        r, i = (torch.sigmoid(gate(past)) for gate in (unit.a_gate, unit.input_gate))
+        a = torch.exp(-8 * r * torch.nn.functional.softplus(unit.a_param))
+        h = a * h + torch.sqrt(1 - a**2) * i * past if t else i * past
+        gate = torch.nn.functional.gelu(x[:, t] @ w["gate_proj.weight"].T + w["gate_proj.bias"])
+        outputs.append((gate * h) @ w["out_proj.weight"].T + w["out_proj.bias"])
+    y, (_, last) = model(x)
+    assert relative_error(y, torch.stack(outputs, 1)) < 1e-12 and relative_error(last, h) < 1e-12
 
 
 @pytest.mark.parametrize("bad", [torch.zeros(2, 8, dtype=torch.int64), torch.zeros(2, 9)])

@@ -3,12 +3,12 @@
 :mod:`rtx_book.runs.runs` runs them.
 """
 
-from . import attention, between, orders, parallel, pretraining, race, recurrence, returns, scenes, topics
+from . import attention, between, hybrids, orders, parallel, pretraining, race, recurrence, returns, scenes, topics
 from .recipe import Recipe, recipe_of
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
-    for part in (recurrence, topics, scenes, attention, between, parallel, pretraining, orders, returns)
+    for part in (recurrence, topics, scenes, attention, between, parallel, pretraining, orders, hybrids, returns)
     for recipe in part.RECIPES
 }
 
@@ -16,6 +16,7 @@ BESIDE: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
         *between.TRIALS,
+        *hybrids.TRIALS,
         *parallel.TRIALS,
         *race.RECIPES,
         *returns.TRIALS,
