@@ -122,7 +122,11 @@ class Mamba(nn.Module):
         delta, B, C = self.selected(u)
         options = {"discretisation": self.discretisation, "eigenvalues": self.eigenvalues, "backend": self.backend}
         y, h = selective_scan(u, delta, -self.A_log.exp(), B, C, h.to(u.dtype), **options)
-        return self.out_proj((y + self.D * u) * F.silu(z)), (past, h)
+        return self.out_proj(self.gated(y + self.D * u, z)), (past, h)
+
+    def gated(self, y: Tensor, z: Tensor) -> Tensor:
+        """What of y (B, T, E) is let out."""
+        return y * F.silu(z)
 
     def selected(self, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """delta (B, T, E), B and C (B, T, N), chosen by u (B, T, E)."""

@@ -8,7 +8,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from rtx_book.page.diagram import Pen, blank
-from rtx_lib.plots.curves import label_lines
 from rtx_lib.plots.style import CYCLE, GREY, INK
 
 
@@ -34,8 +33,11 @@ def draw_leak(u: Sequence[float], marks: Sequence[int]) -> Figure:
     t, chosen = np.arange(len(u)), np.full(len(u), 0.01)
     chosen[list(marks)] = 4
     fig, axes = plt.subplots(3, 1, figsize=(5.8, 3.7), sharex=True, height_ratios=[1, 1, 1])
-    rows = (("input", np.asarray(u), GREY), ("state, the same step throughout", leak(u, np.full(len(u), 0.25)), CYCLE[1]),
-            ("state, a large step at the marks alone", leak(u, chosen), CYCLE[0]))
+    rows = (
+        ("input", np.asarray(u), GREY),
+        ("state, the same step throughout", leak(u, np.full(len(u), 0.25)), CYCLE[1]),
+        ("state, a large step at the marks alone", leak(u, chosen), CYCLE[0]),
+    )
     for ax, (name, line, colour) in zip(axes, rows, strict=True):
         ax.axhline(0, color=GREY, linewidth=0.6)
         ax.step(t, line, where="post", color=colour)
@@ -46,7 +48,9 @@ def draw_leak(u: Sequence[float], marks: Sequence[int]) -> Figure:
     return fig
 
 
-def draw_readings(u: Sequence[float], gaps: Sequence[float], exact: tuple[np.ndarray, np.ndarray], rough: np.ndarray) -> Figure:
+def draw_readings(
+    u: Sequence[float], gaps: Sequence[float], exact: tuple[np.ndarray, np.ndarray], rough: np.ndarray
+) -> Figure:
     """A thermometer read at odd times: what was around it, its true course, and the two rules' steps of a gap each.
 
     Parameters

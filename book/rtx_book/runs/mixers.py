@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from rtx_lib import models
 from rtx_lib.layers import LSTM, RNN, AttentionMixer, MixerStack
@@ -13,6 +13,13 @@ from rtx_lib.layers import LSTM, RNN, AttentionMixer, MixerStack
 def _square(cell: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
     """A cell that is made from two widths."""
     return lambda width, **how: cell(width, width, **how)
+
+
+class UngatedMamba(models.Mamba):
+    """Mamba all of whose memory is let out."""
+
+    def gated(self, y: Tensor, z: Tensor) -> Tensor:
+        return y
 
 
 # Those with matrix states have one head, unless the recipe says otherwise.
@@ -24,9 +31,11 @@ MIXERS: dict[str, Callable[..., nn.Module]] = {
     "min-gru": models.MinGRU,
     "min-lstm": models.MinLSTM,
     "lru": models.LRU,
+    "s4d": models.S4D,
     "rg-lru": models.RGLRU,
     "griffin": models.GriffinBlock,
     "mamba": models.Mamba,
+    "mamba-ungated": UngatedMamba,
     "mamba-signed": partial(models.Mamba, eigenvalues="signed"),
     "mamba-time-invariant": models.TimeInvariantMamba,
     "mamba2": partial(models.Mamba2, heads=1),

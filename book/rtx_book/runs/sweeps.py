@@ -30,6 +30,7 @@ from rtx_book.runs.recipes import (
     recurrence,
     returns,
     scenes,
+    state_space,
     topics,
 )
 from rtx_book.runs.recipes.recipe import AGAIN_SEEDS
@@ -83,6 +84,9 @@ SWEEPS: dict[str, Sweep] = {
     "pretraining": Sweep("pre-training: weights", pretraining.PRETRAINED, (0,)),
     "fine-tuning": Sweep("pre-training: what begins from them", pretraining.COMPARED, (0, 1, 2, 3, 4)),
     "orders": Sweep("orders and units", _recorded(orders.RECIPES), (0, 1, 2, 3, 4)),
+    "choice": Sweep("what a chosen step is for", state_space.CHOICE, range(20)),
+    "wait": Sweep("a long wait", state_space.WAIT, (0, 1, 2, 3, 4)),
+    "state-space-rates": _rates("state space models", state_space.RECIPES, state_space.TRIALS),
     "hybrids": Sweep("layers that are mixed", hybrids.SHORT, hybrids.SEEDS),
     "hybrids-rates": _rates("layers that are mixed", hybrids.SHORT, hybrids.TRIALS),
     "hybrids-long": Sweep("layers that are mixed: five times the steps", hybrids.LONG, hybrids.SEEDS),

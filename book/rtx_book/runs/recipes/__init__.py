@@ -3,12 +3,37 @@
 :mod:`rtx_book.runs.runs` runs them.
 """
 
-from . import attention, between, hybrids, orders, parallel, pretraining, race, recurrence, returns, scenes, topics
+from . import (
+    attention,
+    between,
+    hybrids,
+    orders,
+    parallel,
+    pretraining,
+    race,
+    recurrence,
+    returns,
+    scenes,
+    state_space,
+    topics,
+)
 from .recipe import Recipe, recipe_of
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
-    for part in (recurrence, topics, scenes, attention, between, parallel, pretraining, orders, hybrids, returns)
+    for part in (
+        recurrence,
+        topics,
+        scenes,
+        attention,
+        between,
+        parallel,
+        pretraining,
+        orders,
+        state_space,
+        hybrids,
+        returns,
+    )
     for recipe in part.RECIPES
 }
 
@@ -22,6 +47,7 @@ BESIDE: dict[str, Recipe] = {
         *returns.TRIALS,
         *returns.REPEATED,
         *scenes.TRIALS,
+        *state_space.TRIALS,
         *topics.TRIALS,
     )
 }

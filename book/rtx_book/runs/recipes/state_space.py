@@ -11,7 +11,7 @@ _BLOCKS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "fixed": ("Mamba made time-invariant", "mamba-time-invariant", {}),
     "no-convolution": ("Mamba without its convolution", "mamba", {"kernel_size": None}),
     "no-gate": ("Mamba without its gate", "mamba-ungated", {}),
-    "fixed-bare": ("Time-invariant, neither convolution nor gate", "mamba-fixed-bare", {}),
+    "s4d": ("S4D", "s4d", {}),
 }
 _RATES = dict.fromkeys(_BLOCKS, 1e-2)
 _SETTINGS = COSINE | {"batch_size": 64, "warmup": 50, "eval_every": 100, "eval_batches": 1}
@@ -29,7 +29,7 @@ CHOICE = [
         f"{about} on selective copying",
         "mixers",
         lr=_RATES[name],
-        model_arguments=_stack(mixer, {"state_size": 4} | options),
+        model_arguments=_stack(mixer, options if mixer == "s4d" else {"state_size": 4} | options),
         **_COPYING,
     )
     for name, (about, mixer, options) in _BLOCKS.items()
