@@ -14,7 +14,8 @@ RTX.part('mamba', (RTX) => {
     reset() {
       const {A_log: {r: E, c: N}, conv} = this.w
       this.h = new Float64Array(E * N)
-      this.past = Array.from({length: conv.weight.c - 1}, () => new Float64Array(E))
+      this.reach = conv?.weight.c ?? 1  // the places that a step sees
+      this.past = Array.from({length: this.reach - 1}, () => new Float64Array(E))
     }
     // delta (E), B and C: (N), or (E, N) where they are weights
     selected(u) {
@@ -25,10 +26,11 @@ RTX.part('mamba', (RTX) => {
       return {delta, B: all.subarray(rank, rank + N), C: all.subarray(rank + N)}
     }
     read(x) {
-      const {w: {A_log: {r: E, c: N}, in_proj, conv, D, out_proj}, A, h} = this, k = conv.weight.c
+      const {w: {A_log: {r: E, c: N}, in_proj, conv, D, out_proj}, A, h, reach: k} = this
       const both = affine(in_proj.weight, x), z = both.subarray(E), seen = [...this.past, both.subarray(0, E)]
       this.past = seen.slice(1)
-      const u = conv.bias.v.map((bias, e) => silu(seen.reduce((sum, v, j) => sum + conv.weight.v[e * k + j] * v[e], bias)))
+      const convolved = (bias, e) => seen.reduce((sum, v, j) => sum + conv.weight.v[e * k + j] * v[e], bias)
+      const u = (conv ? conv.bias.v.map(convolved) : seen[0]).map(silu)
       const {delta, B, C} = this.selected(u), own = B.length > N
       const y = u.map((v, e) => {
         let sum = D.v[e] * v

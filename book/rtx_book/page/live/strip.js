@@ -1,25 +1,26 @@
 // A strip of steps over which the reader draws: each has a level, a whole number. One tab stop; arrows move and change.
 RTX.part('strip', (RTX) => {
   const {el} = RTX
-  const TALL = 96, HEAD = 20, FOOT = 6, LEFT = 52, RIGHT = 12
+  const TALL = 84, HEAD = 20, FOOT = 6, LEFT = 58, RIGHT = 12
 
   // The places of n steps in a picture of this width
   function steps(width, n) {
     const step = (width - LEFT - RIGHT) / n
-    return {step, left: LEFT, right: width - RIGHT, x: (t) => LEFT + (t + 0.5) * step,
-      at: (x) => Math.max(0, Math.min(n - 1, Math.floor((x - LEFT) / step)))}
+    const at = (x) => Math.max(0, Math.min(n - 1, Math.floor((x - LEFT) / step)))
+    return {step, left: LEFT, right: width - RIGHT, x: (t) => LEFT + (t + 0.5) * step, at}
   }
   // A column behind a step, as high as the picture
   const column = ({x, step}, at, height) =>
     el('rect', {class: 'strip-at', x: x(at) - Math.max(step, 4) / 2, y: 0, width: Math.max(step, 4), height})
 
-  // name, before its value in words, say(level); from, to: the lowest and the highest level; base: where bars begin;
-  // ticks: pairs of a level and its text; mark(level): whether it is drawn as a mark. change(levels, at) gets what the
-  // reader draws, a new list, and the step at which; move(at) the step looked at. show(levels, at, head) draws.
-  function strip({name, say, from, to, base, ticks, mark = () => false, change, move}) {
+  // name; hint, the id of how to draw; say(level), in words; from and to, the lowest and the highest level; base, where bars
+  // begin; ticks, pairs of a level and its text; mark(level), whether it is drawn as a mark. change(levels, at) gets the new
+  // list and the step that was drawn, move(at) the step that is looked at; both then call show(levels, at, head).
+  function strip({name, hint, say, from, to, base, ticks, mark = () => false, change, move}) {
     let levels = [], at = 0, last = null
-    const svg = el('svg', {class: 'strip', role: 'slider', tabindex: 0, 'aria-label': name, 'aria-valuemin': from,
-      'aria-valuemax': to, onkeydown: key, onpointerdown: press, onpointermove: drag, onpointerup: lift, onpointercancel: lift})
+    const svg = el('svg', {class: 'strip', role: 'slider', tabindex: 0, 'aria-label': name, 'aria-describedby': hint,
+      'aria-valuemin': from, 'aria-valuemax': to, onkeydown: key,
+      onpointerdown: press, onpointermove: drag, onpointerup: lift, onpointercancel: lift})
     const width = () => Math.max(280, Math.min(720, svg.clientWidth || 640))
     const inside = (level) => Math.max(from, Math.min(to, level))
     const y = (level) => HEAD + (TALL - HEAD - FOOT) * (to - level) / (to - from)
@@ -66,9 +67,9 @@ RTX.part('strip', (RTX) => {
       levels = given
       at = where
       const wide = width(), place = steps(wide, levels.length)
-      const bars = (which) => el('path', {'stroke-width': Math.max(2, 0.66 * place.step), class: which ? 'strip-mark' : 'strip-bars',
-        d: levels.map((level, t) => level !== base && mark(level) === which
-          ? `M${place.x(t).toFixed(1)} ${y(base).toFixed(1)}V${y(level).toFixed(1)}` : '').join('')})
+      const bar = (level, t) => `M${place.x(t).toFixed(1)} ${y(base).toFixed(1)}V${y(level).toFixed(1)}`
+      const bars = (name, which) => el('path', {class: name, 'stroke-width': Math.max(2, 0.66 * place.step),
+        d: levels.map((level, t) => level !== base && mark(level) === which ? bar(level, t) : '').join('')})
       svg.setAttribute('viewBox', `0 0 ${wide} ${TALL}`)
       svg.setAttribute('aria-valuenow', levels[at])
       svg.setAttribute('aria-valuetext', `step ${at + 1} of ${levels.length}: ${say(levels[at])}`)
@@ -76,7 +77,7 @@ RTX.part('strip', (RTX) => {
         ...ticks.flatMap(([level, text]) => [
           el('path', {class: 'strip-grid', d: `M${place.left} ${y(level)}H${place.right}`}),
           el('text', {x: place.left - 6, y: y(level) + 5, 'text-anchor': 'end'}, text)]),
-        bars(false), bars(true), el('text', {class: 'strip-head', x: place.left, y: 13}, head))
+        bars('strip-bars', false), bars('strip-mark', true), el('text', {class: 'strip-head', x: place.left, y: 13}, head))
     }
     return {svg, show}
   }
