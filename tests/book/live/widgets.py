@@ -6,8 +6,8 @@ import torch
 from live.parity import disturb
 
 from rtx_book.page.live.packing import pack_merges
-from rtx_lib.layers import LSTM, RNN, Readout, SelectiveRecurrence
-from rtx_lib.models import BERT, Captioner
+from rtx_lib.layers import LSTM, RNN, MixerStack, Readout, SelectiveRecurrence
+from rtx_lib.models import BERT, Captioner, Mamba, TimeInvariantMamba
 from rtx_lib.models.neural_gpu import NeuralGPU
 from rtx_lib.models.r_transformer import LocalRNN, RTransformer
 from rtx_lib.models.seq2seq import Seq2Seq
@@ -128,6 +128,14 @@ def pieces():
     return {"text": "four hundred", "presets": {"Chinese": "你好 at", "Spaces": "a   bat\tat"}, "sets": sets}
 
 
+def selected():
+    kinds = {"Mamba": Mamba, "time-invariant": TimeInvariantMamba}
+    models = {
+        name: disturb(MixerStack(16, 16, kind, width=8, layers=2, vocabulary=16), 0.3) for name, kind in kinds.items()
+    }
+    return {"models": models, "text": "." * 10 + "ab..c" + "." * 9 + "n..."}
+
+
 def scene():
     ways = {"once": "first", "at every word": "every", "looking back": "attention"}
     models = {
@@ -141,8 +149,9 @@ def scene():
 
 GIVEN = {  # of each kind: what `play` is given
     **{made.__name__: made for made in (adder, choose, digits, gaps, guess, parity, pieces, positions)},
-    **{made.__name__: made for made in (scene, tune, window, words, write)},
+    **{made.__name__: made for made in (scene, selected, tune, window, words, write)},
     "gates": lambda: {"pulses": {3: 1, 7: 1}},
+    "integrator": lambda: {"input": "step"},
     "pulses": lambda: {"u": 0.9, "pulses": {3: 1}},
     "scan-tree": lambda: {"u": -0.7},
     "scores": lambda: {"scores": [0.0, 1.0, -1.0, 0.5, 0.2, 0.1, -0.3, 0.9], "width": 64},

@@ -42,6 +42,8 @@ PARTS: dict[str, tuple[str, ...]] = {
     "scene": ("arithmetic", "recurrent", "captioner", "widget-scene"),
     "parity": ("random", "arithmetic", "recurrent", "attention", "mixers", "parity", "parity-picture", "widget-parity"),
     "pieces": ("pieces", "widget-pieces"),
+    "integrator": ("random", "state-space", "strip", "widget-integrator"),
+    "selected": ("random", "arithmetic", "attention", "mamba", "mixers", "widget-selected"),
 }
 """The files of each kind after those of :data:`FRAME`, in order."""
 

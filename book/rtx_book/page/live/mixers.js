@@ -1,5 +1,6 @@
-// What reads bits: an embedding, recurrent layers and a readout, one step at a time. A layer is a cell of recurrent.js,
-// or steps by h = a h + b, each unit on its own, where a and b see the input alone. All that happens is handed out.
+// What reads bits, or other ids: an embedding, recurrent layers and a readout, one step at a time. A layer is a cell of
+// recurrent.js, Mamba's block, or steps by h = a h + b, each unit on its own, where a and b see the input alone. All that
+// happens is handed out.
 RTX.part('mixers', (RTX) => {
   const {affine, row, norm, tree, gelu, sigmoid, Recurrent} = RTX
   const add = (x, y) => x.map((v, i) => v + y[i])
@@ -61,7 +62,8 @@ RTX.part('mixers', (RTX) => {
     // settings: nonlinearity, reset, update of cells; positive_states, normalised of minimal layers
     constructor(weights, settings = {}) {
       const w = this.w = tree(weights)
-      const made = (own, prefix) => own.weight_hh_l0 ? new Cells(weights, prefix, settings) : new Diagonal(own, prefix, settings)
+      const made = (own, prefix) => own.weight_hh_l0 ? new Cells(weights, prefix, settings)
+        : own.A_log ? new RTX.Mamba(own) : new Diagonal(own, prefix, settings)
       this.stacked = Boolean(w.mixers)
       if (!this.stacked && !w.core) throw new Error('mixers: there are no weights core. or mixers.')
       this.mixers = this.stacked ? Object.entries(w.mixers).map(([i, own]) => made(own, `mixers.${i}.`)) : [made(w.core, 'core.')]
@@ -76,7 +78,7 @@ RTX.part('mixers', (RTX) => {
       const x = inputs === 1 ? Float64Array.of(bit) : Float64Array.from({length: inputs}, (_, i) => +(i === bit))
       return embedding ? linear(embedding, x) : x
     }
-    // Of each bit: the logits, and of all layers [{h, a, b}], a and b where the layer has them
+    // Of each bit: the logits, and of all layers [{h, a, b}], a and b where the layer has them; of Mamba's [{delta}]
     run(bits) {
       const {norms, mlps, mlp_norms: before, norm: last, readout, linear: simple} = this.w
       this.mixers.forEach((mixer) => mixer.reset())
