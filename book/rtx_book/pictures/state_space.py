@@ -1,11 +1,13 @@
 """Figures of the chapter on state space models: what a leak keeps, what a summary blurs, and Mamba's block."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import torch
 from matplotlib.figure import Figure
+from torch import Tensor
 
 from rtx_book.page.diagram import Pen, blank
 from rtx_lib.plots.style import CYCLE, GREY, INK
@@ -72,7 +74,7 @@ def draw_readings(
     return fig
 
 
-def draw_past(past: np.ndarray, kept: Mapping[int, Callable[[np.ndarray], np.ndarray]]) -> Figure:
+def draw_past(past: np.ndarray, kept: Mapping[int, np.ndarray]) -> Figure:
     """What was read, and what summaries of several sizes give back of it.
 
     Parameters
@@ -80,13 +82,12 @@ def draw_past(past: np.ndarray, kept: Mapping[int, Callable[[np.ndarray], np.nda
     past
         The readings (T,).
     kept
-        From the number of coefficients to a function on [0, 1], the past being stretched to that interval.
+        By the number of coefficients, what they say of each reading (T,).
     """
-    t = (np.arange(len(past)) + 0.5) / len(past)
     fig, axes = plt.subplots(len(kept), 1, figsize=(5.8, 1.15 * len(kept) + 0.5), sharex=True, sharey=True)
-    for index, (ax, (count, curve)) in enumerate(zip(axes, kept.items(), strict=True)):
+    for index, (ax, (count, told)) in enumerate(zip(axes, kept.items(), strict=True)):
         ax.plot(np.arange(1, len(past) + 1), past, color=GREY, linewidth=1)
-        ax.plot(np.arange(1, len(past) + 1), curve(t), color=CYCLE[index], linewidth=2)
+        ax.plot(np.arange(1, len(past) + 1), told, color=CYCLE[index], linewidth=2)
         ax.set_title(f"{count} numbers", loc="left", fontsize=11)
         ax.set_yticks([])
     axes[-1].set_xlabel("step")
@@ -105,7 +106,7 @@ _TITLES = {
     "in the network": "$x + \\mathrm{Mamba}(\\mathrm{norm}(x))$",
 }
 _WORDS = {
-    "two paths": "One linear map makes two vectors of the input x, each twice as wide: u goes up on the left, z on the right.",
+    "two paths": "One linear map makes two vectors of the input x, each twice as wide: u on the left, z on the right.",
     "short convolution": "On the left path each channel of u meets its last three inputs in a short convolution.",
     "selection": "From u three small maps make the step size delta, what is written, B, and what is read, C.",
     "scan": "They steer the scan, in which the state h goes from step to step.",
@@ -161,4 +162,35 @@ def draw_block(stage: str) -> Figure:
     pen = Pen(ax, stage, 1.3, 2.8, 0.12)
     at = BLOCK_STAGES.index(stage)
     pen.draw((mark, part, *where) for first, part, mark, *where in _MARKS if first <= at)
+    return fig
+
+
+@torch.no_grad()
+def steps_of(model: Any, x: Tensor) -> Tensor:
+    """The step sizes (T, E) of the first layer of a stack of Mamba's blocks that reads ids x (1, T)."""
+    seen, mixer = [], model.mixers[0]
+    choose = mixer.selected
+    mixer.selected = lambda u: seen.append(choose(u)[0].expand_as(u)) or choose(u)
+    model(x)
+    del mixer.selected  # the method of the class is there again
+    return seen[0][0]
+
+
+def draw_steps(steps: Mapping[str, Tensor], text: str) -> Figure:
+    """Each model's step sizes by place: of the channel whose largest and median step are farthest apart.
+
+    Parameters
+    ----------
+    steps
+        By model, (T, E).
+    text
+        What is read, a sign a place; a dot is a blank.
+    """
+    fig, axes = plt.subplots(len(steps), 1, figsize=(5.8, 1.5 * len(steps) + 0.4), sharex=True)
+    t, colours = np.arange(len(text)), [CYCLE[0] if sign == "." else CYCLE[1] for sign in text]
+    for ax, (name, delta) in zip(axes, steps.items(), strict=True):
+        channel = int((delta.amax(0) / delta.median(0).values).argmax())
+        ax.bar(t, delta[:, channel], color=colours)
+        ax.set_title(f"{name}: step size of channel {channel + 1}", loc="left", fontsize=11)
+    axes[-1].set_xticks(t, list(text.replace(".", "·")), fontsize=9)
     return fig

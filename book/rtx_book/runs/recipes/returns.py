@@ -1,4 +1,4 @@
-"""Recipes of the chapter on linear recurrences and matrix states: parity, words of S3, recall, selective copying."""
+"""Recipes of the chapter on linear recurrences and matrix states: parity, words of S3, recall."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -19,7 +19,6 @@ _MIXERS: dict[str, tuple[str, dict[str, Any]]] = {
     "lru": ("LRU", {}),
     "mamba": ("Mamba", {}),
     "mamba-signed": ("Mamba with decays from -1 to 1", {}),
-    "mamba-time-invariant": ("Mamba made time-invariant", {}),
     "mamba2": ("Mamba-2", {}),
     "linear-attention": ("Linear attention", {}),
     "delta-net": ("DeltaNet", {}),
@@ -105,16 +104,6 @@ def _state(mixer: str, heads: int) -> Recipe:
     return _mixer("state", mixer, 1e-2, _MORE, on, stack=_CONVOLVED, name=f"{mixer}-{size}", heads=heads)
 
 
-# --- selective copying
-
-# 0.003 is best for none, seed 0 at half the steps (not tried for DeltaNet). 0.01 and 0.03 likewise, and for minGRU, the
-# time-invariant Mamba and attention with five seeds at full length: the rate of the better median, or 0.01 where both
-# are 1. With 0.03 two of five seeds of attention stay below 0.83.
-_SELECTIVE = {"task": "selective-copying", "task_arguments": {"tokens": 4, "places": 28}, "steps": 600}
-_SELECTIVE |= {"elsewhere": {"T = 64": {"places": 60}}}
-_SELECTIVE_RATES = {"min-gru": 3e-2, "mamba": 1e-2, "mamba-time-invariant": 3e-2, "lstm": 1e-2, "attention": 1e-2}
-_SELECTIVE_RATES |= {"delta-net": 3e-2, "mlstm": 1e-2}
-
 RECIPES: list[Recipe] = [
     *(_mixer("parity", mixer, lr, _PARITY, "parity", **_BARE.get(mixer, {})) for mixer, lr in _PARITY_RATES.items()),
     *(_mixer("s3", mixer, lr, _WORDS, "words of S3") for mixer, lr in _WORDS_RATES.items()),
@@ -127,7 +116,6 @@ RECIPES: list[Recipe] = [
         for mixer, options in (("attention", {}), ("delta-net", {"kernel_size": None}))  # which has one of its own
     ),
     *(_state(mixer, heads) for mixer in ("linear-attention", "delta-net") for heads in _HEADS),
-    *(_mixer("selective", mixer, lr, _SELECTIVE, "selective copying") for mixer, lr in _SELECTIVE_RATES.items()),
 ]
 
 # --- how a mixer comes to its rate
@@ -152,5 +140,5 @@ def trials(recipes: Iterable[Recipe]) -> list[Recipe]:
 
 TUNED = [recipe for recipe in RECIPES if not recipe.name.startswith("state-") and not recipe.name.endswith("-bare")]
 TRIALS = trials(TUNED)
-REPEATED = [again(recipe, own) for recipe in TUNED if recipe.task != "selective-copying" for own in AGAIN_SETS]
+REPEATED = [again(recipe, own) for recipe in TUNED for own in AGAIN_SETS]
 """Parity, words of S3 and recall, which a run solves or does not, with fresh seeds."""

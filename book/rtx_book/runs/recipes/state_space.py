@@ -35,19 +35,19 @@ CHOICE = [
     for name, (about, mixer, options) in _BLOCKS.items()
 ]
 
-# Copy memory: five symbols, 200 blanks, the five again. What is kept does not depend on what is read.
+# Copy memory: five symbols, 100 blanks, the five again. What is kept does not depend on what is read.
 _KEEPERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "s4d": ("S4D", "s4d", {}),
     "lru": ("LRU", "lru", {"r_min": 0.9, "r_max": 0.999}),
     "lstm": ("LSTM", "lstm", {}),
 }
 _WAIT_RATES = dict.fromkeys(_KEEPERS, 3e-3)
-_WAIT = _SETTINGS | {"task": "copy", "task_arguments": {"delay": 200, "length": 5}, "batch_size": 32, "steps": 600}
+_WAIT = _SETTINGS | {"task": "copy", "task_arguments": {"delay": 100, "length": 5}, "batch_size": 32, "steps": 400}
 
 WAIT = [
     Recipe(
         f"wait-{name}",
-        f"{about}, five symbols after 200 blanks",
+        f"{about}, five symbols after 100 blanks",
         "mixers",
         lr=_WAIT_RATES[name],
         model_arguments=_stack(mixer, options, 2),
