@@ -66,9 +66,9 @@ def draw_readings(
     fine = np.cumsum(np.repeat(np.asarray(gaps) / 100, 100))
     fig, ax = plt.subplots(figsize=(5.8, 3.0))
     ax.step([0, *ends], [u[0], *u], where="pre", color=GREY, linewidth=1, linestyle=":", label="input")
-    ax.plot(fine, many, color=CYCLE[0], label="1,200 short steps")
-    ax.plot(ends, few, "o", color=CYCLE[0], label="12 exact steps")
-    ax.plot(ends, rough, "s", color=CYCLE[1], label="12 of Euler's")
+    ax.plot(fine, many, color=CYCLE[0], label=f"{len(fine):,} short steps")
+    ax.plot(ends, few, "o", color=CYCLE[0], label=f"{len(ends)} exact steps")
+    ax.plot(ends, rough, "s", color=CYCLE[1], label=f"{len(ends)} of Euler's")
     ax.set(xlabel="time", ylabel="state", xlim=(0, ends[-1]))
     ax.legend(loc="lower left", ncols=2)
     return fig
@@ -186,11 +186,11 @@ def draw_steps(steps: Mapping[str, Tensor], text: str) -> Figure:
     text
         What is read, a sign a place; a dot is a blank.
     """
-    fig, axes = plt.subplots(len(steps), 1, figsize=(5.8, 1.5 * len(steps) + 0.4), sharex=True)
+    fig, axes = plt.subplots(len(steps), squeeze=False, figsize=(5.8, 1.5 * len(steps) + 0.4), sharex=True)
     t, colours = np.arange(len(text)), [CYCLE[0] if sign == "." else CYCLE[1] for sign in text]
-    for ax, (name, delta) in zip(axes, steps.items(), strict=True):
+    for ax, (name, delta) in zip(axes.flat, steps.items(), strict=True):
         channel = int((delta.amax(0) / delta.median(0).values).argmax())
         ax.bar(t, delta[:, channel], color=colours)
         ax.set_title(f"{name}: step size of channel {channel + 1}", loc="left", fontsize=11)
-    axes[-1].set_xticks(t, list(text.replace(".", "·")), fontsize=9)
+    axes[-1, 0].set_xticks(t, list(text.replace(".", "·")), fontsize=9)
     return fig
