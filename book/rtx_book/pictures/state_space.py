@@ -190,7 +190,7 @@ def draw_steps(steps: Mapping[str, Tensor], text: str) -> Figure:
     t, colours = np.arange(len(text)), [CYCLE[0] if sign == "." else CYCLE[1] for sign in text]
     for ax, (name, delta) in zip(axes.flat, steps.items(), strict=True):
         channel = int((delta.amax(0) / delta.median(0).values).argmax())
-        ax.bar(t, delta[:, channel], color=colours)
+        ax.bar(t, delta[:, channel].numpy(), color=colours)
         ax.set_title(f"{name}: step size of channel {channel + 1}", loc="left", fontsize=11)
     axes[-1, 0].set_xticks(t, list(text.replace(".", "·")), fontsize=9)
     return fig
