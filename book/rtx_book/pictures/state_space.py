@@ -70,7 +70,7 @@ def draw_readings(
     ax.plot(ends, few, "o", color=CYCLE[0], label=f"{len(ends)} exact steps")
     ax.plot(ends, rough, "s", color=CYCLE[1], label=f"{len(ends)} of Euler's")
     ax.set(xlabel="time", ylabel="state", xlim=(0, ends[-1]))
-    ax.legend(loc="lower left", ncols=2)
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     return fig
 
 
