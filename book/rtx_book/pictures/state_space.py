@@ -44,7 +44,7 @@ def draw_leak(u: Sequence[float], marks: Sequence[int]) -> Figure:
         ax.axhline(0, color=GREY, linewidth=0.6)
         ax.step(t, line, where="post", color=colour)
         ax.plot(list(marks), line[list(marks)], "o", color=INK, markersize=4)
-        ax.set_title(name, loc="left", fontsize=11)
+        ax.set_title(name, loc="left")
         ax.set(yticks=[], ylim=(-2.1, 2.5))
     axes[-1].set_xlabel("step")
     return fig
@@ -88,7 +88,7 @@ def draw_past(past: np.ndarray, kept: Mapping[int, np.ndarray]) -> Figure:
     for index, (ax, (count, told)) in enumerate(zip(axes, kept.items(), strict=True)):
         ax.plot(np.arange(1, len(past) + 1), past, color=GREY, linewidth=1)
         ax.plot(np.arange(1, len(past) + 1), told, color=CYCLE[index], linewidth=2)
-        ax.set_title(f"{count} numbers", loc="left", fontsize=11)
+        ax.set_title(f"{count} numbers", loc="left")
         ax.set_yticks([])
     axes[-1].set_xlabel("step")
     return fig
@@ -191,6 +191,6 @@ def draw_steps(steps: Mapping[str, Tensor], text: str) -> Figure:
     for ax, (name, delta) in zip(axes.flat, steps.items(), strict=True):
         channel = int((delta.amax(0) / delta.median(0).values).argmax())
         ax.bar(t, delta[:, channel].numpy(), color=colours)
-        ax.set_title(f"{name}: step size of channel {channel + 1}", loc="left", fontsize=11)
-    axes[-1, 0].set_xticks(t, list(text.replace(".", "·")), fontsize=9)
+        ax.set_title(f"{name}: step size of channel {channel + 1}", loc="left")
+    axes[-1, 0].set_xticks(t, list(text.replace(".", "·")))
     return fig
