@@ -84,8 +84,8 @@ RTX.part('widget-selected', (RTX) => {
       values.slice(0, typed.length).forEach((v, t) => {  // at the first places the convolution does not see blanks, but nothing
         if (since[t] < reach || t >= reach - 1) all[Math.min(since[t], reach)].push(v)
       })
-      const far = mean(all.pop()), after = all.map(mean), gaps = after.map((v) => v - far || 0), gap = Math.max(...gaps)
-      return {far, gap, most: gaps.indexOf(gap), after}
+      const far = mean(all.pop()), after = all.map(mean), gaps = after.map((v) => v - far || 0), most = largest(gaps.map(Math.abs))
+      return {far, after, most, gap: Math.max(...gaps)}
     }
     const gapsOf = (name) => Array.from(runs[name].steps[0].layers[now.layer].delta, (_, e) => groups(name, logs(name, e)).gap)
     function deltas(name) {
@@ -93,11 +93,11 @@ RTX.part('widget-selected', (RTX) => {
       const channel = Math.max(...gaps) > SAME ? largest(gaps) : null, values = logs(name, channel)
       return {channel, values: values.map(Math.exp), ...groups(name, values)}
     }
-    function says(name, {channel, values, far, gap, most, after}) {
+    function says(name, {channel, values, far, most, after}) {
       const of = channel === null ? `${name}, all channels` : `${name}, channel ${channel + 1}`
       const same = values.every((v) => Math.abs(v - values[0]) < SAME), where = PLACES[most] ?? `${most} places after`
       if (same) return `${of}: ${short(values[0])} at every place`
-      if (!(gap > SAME)) return `${of}: ${short(mean(values))} on average`
+      if (!(Math.abs(after[most] - far) > SAME)) return `${of}: ${short(mean(values))} on average`
       return `${of}: ${short(Math.exp(after[most]))} ${where} a letter, ${short(Math.exp(far))} far from letters`
     }
 
