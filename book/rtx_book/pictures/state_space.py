@@ -167,30 +167,35 @@ def draw_block(stage: str) -> Figure:
 
 @torch.no_grad()
 def steps_of(model: Any, x: Tensor) -> Tensor:
-    """The step sizes (T, E) of the first layer of a stack of Mamba's blocks that reads ids x (1, T)."""
-    seen, mixer = [], model.mixers[0]
-    choose = mixer.selected
-    mixer.selected = lambda u: seen.append(choose(u)[0].expand_as(u)) or choose(u)
+    """The step sizes (L, T, E) of all layers of a stack of Mamba's blocks that reads ids x (1, T)."""
+    seen: list[Tensor] = []
+
+    def watched(choose: Any) -> Any:
+        return lambda u: seen.append(choose(u)[0].expand_as(u)[0]) or choose(u)
+
+    for mixer in model.mixers:
+        mixer.selected = watched(mixer.selected)
     model(x)
-    del mixer.selected  # the method of the class is there again
-    return seen[0][0]
+    for mixer in model.mixers:
+        del mixer.selected  # the method of the class is there again
+    return torch.stack(seen)
 
 
 def draw_steps(steps: Mapping[str, Tensor], text: str) -> Figure:
-    """Each model's step sizes by place: of the channel whose largest and median step are farthest apart.
+    """Each model's step sizes by place: of the channel whose largest step and median one are farthest apart.
 
     Parameters
     ----------
     steps
-        By model, (T, E).
+        By model, (L, T, E).
     text
         What is read, a sign a place; a dot is a blank.
     """
-    fig, axes = plt.subplots(len(steps), squeeze=False, figsize=(5.8, 1.5 * len(steps) + 0.4), sharex=True)
+    fig, axes = plt.subplots(len(steps), squeeze=False, figsize=(5.8, 1.5 * len(steps) + 0.4), sharex=True, sharey=True)
     t, colours = np.arange(len(text)), [CYCLE[0] if sign == "." else CYCLE[1] for sign in text]
     for ax, (name, delta) in zip(axes.flat, steps.items(), strict=True):
-        channel = int((delta.amax(0) / delta.median(0).values).argmax())
-        ax.bar(t, delta[:, channel].numpy(), color=colours)
-        ax.set_title(f"{name}: step size of channel {channel + 1}", loc="left")
+        layer, channel = divmod(int((delta.amax(1) / delta.median(1).values).argmax()), delta.shape[-1])
+        ax.bar(t, delta[layer, :, channel].numpy(), color=colours)
+        ax.set_title(f"{name}: step size of layer {layer + 1}, channel {channel + 1}", loc="left")
     axes[-1, 0].set_xticks(t, list(text.replace(".", "·")))
     return fig

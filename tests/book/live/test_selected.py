@@ -28,7 +28,7 @@ def read(model, ids):
     """The logits of ids (1, T), and of every layer the step sizes (1, T, E)."""
     seen = []
     for mixer in model.mixers:
-        choose = mixer.selected
+        choose, mixer.backend = mixer.selected, "loop"
         mixer.selected = lambda u, choose=choose: seen.append(choose(u)[0].expand_as(u)) or choose(u)
     return model(ids)[0], seen
 
@@ -68,7 +68,10 @@ def told(page, begins):
 def test_what_is_typed_is_asked_for_and_judged(widget):
     page = widget("selected")
     assert answers(page, "asked for") == [["a"], ["b"], ["c"], ["n"]]
-    assert all(state in ("right", "wrong") for _, state in answers(page, "Mamba"))
+    judged = [(sign, state) for name in KINDS for sign, state in answers(page, name)]
+    assert judged == [
+        (sign, "right" if sign == own else "wrong") for (sign, _), own in zip(judged, "abcn" * 2, strict=True)
+    ]
     field = page.get_by_label("The sequence")
     field.fill("A b_·n")
     assert field.input_value() == "a.b..n" and answers(page, "asked for") == [["a"], ["b"], ["n"]]
@@ -78,7 +81,7 @@ def test_what_is_typed_is_asked_for_and_judged(widget):
     assert field.get_attribute("aria-invalid") == "true" and len(answers(page, "asked for")) == 3
     press(page, "Twice as long")
     assert len(field.input_value()) == 60 and "The training had 4 letters in 28 places" in told(page, "4 of 60")
-    press(page, "All blanks")
+    field.fill("....")
     assert told(page, "There are no letters") and answers(page, "asked for") == []
     press(page, "A new sequence")
     assert len(field.input_value()) == 28 and len(answers(page, "Mamba")) == 4
@@ -86,6 +89,7 @@ def test_what_is_typed_is_asked_for_and_judged(widget):
 
 def test_step_sizes_are_told(widget):
     given, letters = GIVEN["selected"](), ".abcdefghijklmn"
+    disturb(given["models"]["Mamba"], 0.5)
     page = widget("selected", **given)
     title = page.locator(".selected-title").inner_text
     assert re.match(r"Δ of layer [12]\. Mamba, channel \d+: .* a letter, ", title())
@@ -96,12 +100,12 @@ def test_step_sizes_are_told(widget):
     since = [t - max([s for s in range(t + 1) if text[s] != "."], default=-99) for t in range(len(text))]
     after = [logs[[t for t, own in enumerate(since) if own == k]].mean() for k in range(4)]
     far = logs[[t for t, own in enumerate(since) if own > 3 and t > 2]].mean()
-    most = max(range(4), key=lambda k: after[k])
+    most = max(range(4), key=lambda k: abs(after[k] - far))
     place = ["at", "one place after", "two places after", "three places after"][most]
     told = re.match(
         rf"Δ of layer 2\. Mamba, all channels: (\S+) {place} a letter, (\S+) far from letters\. time-inv", title()
     )
-    assert [float(v) for v in told.groups()] == pytest.approx([after[most].exp(), far.exp()], rel=0.05)
+    assert [float(v) for v in told.groups()] == [float(f"{v.exp():.2g}") for v in (after[most], far)]
     assert title().endswith(" at every place.")
 
 

@@ -37,22 +37,22 @@ def test_with_a_step_of_its_own_the_state_stands_at_the_marks():
 
 
 @pytest.mark.parametrize("kind", [Mamba, TimeInvariantMamba])
-def test_step_sizes_are_those_of_the_first_layer(kind):
+def test_step_sizes_are_those_of_every_layer(kind):
     model = MixerStack(16, 16, kind, width=8, layers=2, mlp=0, vocabulary=16)
     x = torch.randint(16, (1, 12))
     steps = pictures.steps_of(model, x)
-    assert steps.shape == (12, 16) and (steps > 0).all()
-    assert (steps[0] == steps[1]).all() == (kind is TimeInvariantMamba)
-    assert "selected" not in vars(model.mixers[0])  # nothing is left behind
+    assert steps.shape == (2, 12, 16) and (steps > 0).all()
+    assert (steps[:, 0] == steps[:, 1]).all() == (kind is TimeInvariantMamba)
+    assert not any("selected" in vars(mixer) for mixer in model.mixers)  # nothing is left behind
 
 
 def test_the_channel_drawn_is_the_one_that_opens_widest():
-    steps = torch.full((6, 3), 0.1)
-    steps[2, 1] = 5
-    steps[:, 2] = 9  # large throughout
+    steps = torch.full((2, 6, 3), 0.1)
+    steps[1, 2, 1] = 5
+    steps[:, :, 2] = 9  # large throughout
     (ax,) = pictures.draw_steps({"Mamba": steps}, "..a...").axes
     assert [bar.get_height() for bar in ax.patches] == pytest.approx([0.1, 0.1, 5, 0.1, 0.1, 0.1])
-    assert "channel 2" in ax.get_title(loc="left")
+    assert "layer 2, channel 2" in ax.get_title(loc="left")
 
 
 def test_the_block_grows_part_by_part_and_each_is_told():

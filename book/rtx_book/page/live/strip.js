@@ -33,6 +33,7 @@ RTX.part('strip', (RTX) => {
       return {t: steps(width(), levels.length).at((event.clientX - place.left) * scale), level}
     }
     function press(event) {
+      if (event.button) return
       svg.setPointerCapture(event.pointerId)
       last = null
       drag(event, true)

@@ -9,7 +9,7 @@ RTX.part('widget-integrator', (RTX) => {
   const tenths = (from, to) => Array.from({length: 10 * (to - from) + 1}, (_, k) => from + k / 10)
   const nearest = (list, v) => list.reduce((best, one, k) => Math.abs(one - v) < Math.abs(list[best] - v) ? k : best, 0)
   const minus = (text) => text.replaceAll('-', '−')
-  const short = (v) => minus(v !== 0 && (Math.abs(v) < 0.001 || Math.abs(v) >= 1e4)
+  const short = (v) => minus(v !== 0 && (Math.abs(v) < 1e-4 || Math.abs(v) >= 1e4)
     ? v.toExponential(1).replace('e+', 'e') : String(+v.toPrecision(3)))
   const two = (v) => Math.abs(v) >= 1e4 ? short(v) : minus((Math.abs(v) < 0.005 ? 0 : v).toFixed(2))
   const percent = (v) => `${v < 0.0005 ? 0 : +(100 * v).toPrecision(v > 0.99 ? 3 : 2)}\u00a0%`
@@ -56,10 +56,12 @@ RTX.part('widget-integrator', (RTX) => {
     const hint = el('p', {className: 'integrator-hint', id: RTX.id('draw')}, 'Draw on the strips; a press in the picture looks at '
       + 'a step. By keyboard: arrows move along a strip and change the value, with Shift they take it along, 0 removes it.')
     const given = strip({name: 'input u at each step', hint: hint.id, move, from: -10, to: 10, base: 0,
-      say: (v) => `u is ${minus(String(v / 10))}`, ticks: [[10, '1'], [0, '0'], [-10, '−1']], mark: (v) => loud(v) && u.some((own) => own && !loud(own)),
+      say: (v) => `u is ${minus(String(v / 10))}`, ticks: [[10, '1'], [0, '0'], [-10, '−1']],
+      mark: (v) => loud(v) && u.some((own) => own && !loud(own)),
       change: (levels, at) => { u = levels; move(at) }})
     const paced = strip({name: 'step size Δ at each step', hint: hint.id, move, from: SLOW, to: FAST, base: SLOW,
-      say: (v) => `Δ is ${DELTAS[v]}`, ticks: [0.01, 0.1, 1].map((d) => [DELTAS.indexOf(d), String(d)]),
+      say: (v) => `Δ is ${DELTAS[v]}`,
+      ticks: [0.01, 0.1, 1].map((d) => [DELTAS.indexOf(d), String(d)]),
       change: (levels, at) => { drawn = levels; own(true); move(at) }})
     const picture = el('svg', {class: 'integrator-picture', role: 'img', onclick({clientX}) {
       const {left, width} = picture.getBoundingClientRect(), own = picture.viewBox.baseVal.width

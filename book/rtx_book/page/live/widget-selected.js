@@ -84,8 +84,8 @@ RTX.part('widget-selected', (RTX) => {
       values.slice(0, typed.length).forEach((v, t) => {  // at the first places the convolution does not see blanks, but nothing
         if (since[t] < reach || t >= reach - 1) all[Math.min(since[t], reach)].push(v)
       })
-      const far = mean(all.pop()), after = all.map(mean), gaps = after.map((v) => v - far || 0), gap = Math.max(...gaps)
-      return {far, gap, most: gaps.indexOf(gap), after}
+      const far = mean(all.pop()), after = all.map(mean), gaps = after.map((v) => v - far || 0), most = largest(gaps.map(Math.abs))
+      return {far, after, most, gap: Math.max(...gaps)}
     }
     const gapsOf = (name) => Array.from(runs[name].steps[0].layers[now.layer].delta, (_, e) => groups(name, logs(name, e)).gap)
     function deltas(name) {
@@ -93,11 +93,11 @@ RTX.part('widget-selected', (RTX) => {
       const channel = Math.max(...gaps) > SAME ? largest(gaps) : null, values = logs(name, channel)
       return {channel, values: values.map(Math.exp), ...groups(name, values)}
     }
-    function says(name, {channel, values, far, gap, most, after}) {
+    function says(name, {channel, values, far, most, after}) {
       const of = channel === null ? `${name}, all channels` : `${name}, channel ${channel + 1}`
       const same = values.every((v) => Math.abs(v - values[0]) < SAME), where = PLACES[most] ?? `${most} places after`
       if (same) return `${of}: ${short(values[0])} at every place`
-      if (!(gap > SAME)) return `${of}: ${short(mean(values))} on average`
+      if (!(Math.abs(after[most] - far) > SAME)) return `${of}: ${short(mean(values))} on average`
       return `${of}: ${short(Math.exp(after[most]))} ${where} a letter, ${short(Math.exp(far))} far from letters`
     }
 
@@ -126,7 +126,8 @@ RTX.part('widget-selected', (RTX) => {
         const from = 2 * HEAD + k * LANE, foot = from + LANE - HEAD - 10, y = (v) => +(foot - (foot - from) * v / top).toFixed(1)
         const bar = (v, t) => `M${x(t + 0.15)} ${foot}V${y(v)}H${x(t + 0.85)}V${foot}z`
         const kind = (t) => since[t] === 0 ? 'letter' : since[t] < reachOf(name) ? 'near' : 'far'
-        const bars = (is) => el('path', {class: `selected-${is}`, d: own[name].values.map((v, t) => kind(t) === is ? bar(v, t) : '').join('')})
+        const bars = (is) => el('path', {class: `selected-${is}`,
+          d: own[name].values.map((v, t) => kind(t) === is ? bar(v, t) : '').join('')})
         const ticks = RTX.linear(4)({from: 0, to: top}).flatMap((v) => [
           el('path', {class: 'selected-grid', d: `M${LEFT} ${y(v)}H${end}`}), text(LEFT - 5, y(v) + 4, String(v), 'end')])
         return [...ticks, ...['letter', 'near', 'far'].map(bars), text(LEFT, from - 6, name, 'start', 'selected-name')]
@@ -162,11 +163,12 @@ RTX.part('widget-selected', (RTX) => {
       show()
     })
     const near = names.some((name) => reachOf(name) > 1) ? 'pale: the convolution still sees one; ' : ''
-    const hint = el('p', {className: 'live-task'}, `Letters a to ${letters.at(-1)}; a dot or a space is a blank. `
+    const hint = el('p', {className: 'live-task', id: RTX.id('letters')}, `Letters a to ${letters.at(-1)}; a dot or a space is a blank. `
       + `Press a place to type over it. Orange: a letter; ${near}blue: the rest.`)
+    field.setAttribute('aria-describedby', hint.id)
     body.append(el('label', {className: 'selected-label'}, el('span', {}, 'The sequence'), field), hint,
       el('div', {className: 'live-buttons'}, button('A new sequence', () => put(drawn(chance, places))),
-        button('Twice as long', () => put(drawn(chance, 2 * places + tokens))), button('All blanks', () => put(BLANK.repeat(places)))),
+        button('Twice as long', () => put(drawn(chance, 2 * places + tokens)))),
       el('div', {className: 'live-controls selected-view'}, view), title, box, words, answers, said.element)
     put(text || drawn(RTX.random(0), places))
     // It begins with the layer in which a channel of the first model opens widest
