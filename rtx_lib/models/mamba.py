@@ -202,10 +202,10 @@ class MambaLM(nn.Module):
 
     @classmethod
     @reads_official
-    def from_official(cls, arrays: Mapping[str, Tensor], **options: Any) -> "MambaLM":
+    def from_huggingface(cls, arrays: Mapping[str, Tensor], **options: Any) -> "MambaLM":
         """The model with the arrays of Hugging Face's ``MambaForCausalLM``, or the authors' ``MambaLMHeadModel``.
 
-        ``MambaLM.from_official(theirs.state_dict())``. Where their convolutions have no bias, ours have one of 0.
+        ``MambaLM.from_huggingface(theirs.state_dict())``. Where their convolutions have no bias, ours have one of 0.
         """
         weights = official_weights(arrays)
         embedding, layers = weights["embedding.weight"], sum(name.endswith(".A_log") for name in weights)

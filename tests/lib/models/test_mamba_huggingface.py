@@ -35,7 +35,7 @@ def ids_for(model, *shape):
 @pytest.mark.parametrize("size", SIZES)
 def test_the_same_logits(size):
     their = theirs(size)
-    model, x = MambaLM.from_official(their.state_dict()), ids_for(their, 3, 40)
+    model, x = MambaLM.from_huggingface(their.state_dict()), ids_for(their, 3, 40)
     assert model.output_size == their.config.vocab_size and next(model.parameters()).dtype == torch.float32
     with torch.no_grad():
         logits, first = their(x).logits, their(x[:, :25])
@@ -49,7 +49,7 @@ def test_the_same_logits(size):
 @pytest.mark.parametrize("size", SIZES)
 def test_the_same_letters_are_written(size):
     their = theirs(size)
-    model, prompt = MambaLM.from_official(their.state_dict()), ids_for(their, 3, 4)
+    model, prompt = MambaLM.from_huggingface(their.state_dict()), ids_for(their, 3, 4)
     written = their.generate(prompt, max_new_tokens=60, do_sample=False, attention_mask=torch.ones_like(prompt))
     assert torch.equal(sample(model, prompt, 60, top=1, generator=torch.Generator()), written)
     assert len(written.unique()) > 3
@@ -58,8 +58,8 @@ def test_the_same_letters_are_written(size):
 def test_arrays_that_make_no_model_are_named():
     arrays = theirs("usual").state_dict()
     with pytest.raises(ValueError, match=r"lm_head\.weight that is not the table"):
-        MambaLM.from_official(arrays | {"lm_head.weight": arrays["lm_head.weight"] + 1})
+        MambaLM.from_huggingface(arrays | {"lm_head.weight": arrays["lm_head.weight"] + 1})
     with pytest.raises(ValueError, match=r"must hold 'embedding\.weight'"):
-        MambaLM.from_official({name: value for name, value in arrays.items() if "embeddings" not in name})
+        MambaLM.from_huggingface({name: value for name, value in arrays.items() if "embeddings" not in name})
     with pytest.raises(ValueError, match=r"Unexpected key.*mixers\.0\.in_proj\.bias"):
-        MambaLM.from_official(arrays | {"backbone.layers.0.mixer.in_proj.bias": torch.zeros(64)})
+        MambaLM.from_huggingface(arrays | {"backbone.layers.0.mixer.in_proj.bias": torch.zeros(64)})
