@@ -178,7 +178,7 @@ FLOATS = {
         f"r-transformer-{positions}": partial(
             PositionedRTransformer, D, OUT, **LOCAL, positions=positions, length=2 * T, clip=3
         )
-        for positions in SCHEMES
+        for positions in ("learned", "shaw")
     },
     "encoder": partial(Encoder, D, OUT, **SIZE, dropout=0.3),
     **{
@@ -194,7 +194,7 @@ FLOATS = {
     "xl-without-memory": partial(TransformerXL, D, OUT, **SIZE, memory=0),
     **{
         f"xl-{positions}": partial(PositionedTransformerXL, D, OUT, **XL, positions=positions, clip=3)
-        for positions in ("none", "rotary", "alibi", "shaw")
+        for positions in ("rotary", "shaw")
     },
 }
 IDS = {
@@ -332,16 +332,15 @@ def test_ids_of_any_type(name):
 
 
 @names()
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_shapes_and_dtypes(name, dtype):
-    model = make(name, dtype=dtype)
-    y, state = model(example(name, dtype))
+def test_shapes_and_dtypes(name):
+    model, dtype = make(name), torch.float64
+    y, state = model(example(name))
     outputs = (OUT if name in FLOATS else V) * (2 if name in TWICE else 1)
     assert y.shape == (B, 1 if name in STORIES else T, outputs) and y.dtype == dtype
     assert getattr(model, "output_size", outputs) == outputs
     assert (state is None) == (name in STATELESS)
     assert {part.dtype for part in tensors(state)} <= {dtype, torch.bool, torch.int64}
-    assert model(steps(example(name, dtype, batch=1), 0, 1))[0].shape == (1, 1, outputs)
+    assert model(steps(example(name, batch=1), 0, 1))[0].shape == (1, 1, outputs)
 
 
 SMALLEST = [RNN(1, 1), LSTM(1, 1), GRU(1, 1), Readout(GRU(1, 1), 1), DeepTransitionGRU(1, 1, 0), IndRNNLayer(1, 1)]
@@ -400,7 +399,7 @@ def in_pieces(model, x, cuts):
 
 
 @names(*BOTH_WAYS, *STATELESS)
-@pytest.mark.parametrize("cuts", [[1, 8], [4, 3, 2], [1] * T], ids=str)
+@pytest.mark.parametrize("cuts", [[4, 3, 2], [1] * T], ids=str)
 def test_pieces_equal_the_whole(name, cuts):
     """Outputs, last state and, but for Transformer-XL, which stops them, gradients; the state is what does it."""
     model, x = make(name), example(name)
@@ -473,11 +472,10 @@ def test_the_written_loop_gives_the_same(name):
     assert all((a - b).abs().max() <= 1e-10 * b.abs().max().clamp(min=0.1) for a, b in zip(*outcomes, strict=True))
 
 
-@pytest.mark.parametrize("seen", [False, True])
 @names(*BOTH_WAYS, *STORIES, "s4d-convolution")  # an FFT's rounding depends on all that it reads
-def test_no_output_depends_on_a_later_input(name, seen):
+def test_no_output_depends_on_a_later_input(name):
     """And each depends on its own and, but for what has no memory, on the first."""
-    model, x = watch(make(name)) if seen else make(name), example(name)
+    model, x = make(name), example(name)
     before = model(x)[0]
     for t in range(T):
         after = model(changed(x, t))[0]
@@ -632,9 +630,8 @@ PLANTED = {
 def test_a_planted_mistake_is_seen(name, monkeypatch):
     test, mistake = PLANTED[name]
     monkeypatch.setitem(MODELS, "gru", lambda: Planted(mistake))
-    more = {"cuts": [4, 3, 2], "seen": False, "dtype": torch.float64}
     with pytest.raises((AssertionError, Waited)):
-        test("gru", **{key: value for key, value in more.items() if key in test.__code__.co_varnames[:2]})
+        test("gru", **({"cuts": [4, 3, 2]} if test is test_pieces_equal_the_whole else {}))
 
 
 # ---- refusals: how each check of rtx_lib.shapes words them is tested in test_shapes.py; here, that models ask

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 import torch
-from lib.models.test_contract import MODELS, B, example, make
+from lib.models.test_contract import MODELS, USUAL, B, example, make
 from support import needs
 from support.helpers import relative_error
 from torch.func import functional_call, grad, jvp, stack_module_state, vmap
@@ -30,8 +30,21 @@ ANY_LENGTH += ("s4d-convolution", "rwkv-channel", "retention-parallel", "tcn", "
 ANY_LENGTH += ("transformer", "translator", "xl", "gpt", "plain-gpt", "bert", "bytenet", "convs2s")
 
 
-def names(way=""):
-    return pytest.mark.parametrize("name", [name for name in MODELS if name not in EXCUSED.get(way, ())])
+# Compiled and exported in every push.
+SOON = ["lstm-fused", "gru", "indrnn-layer", "slstm", "mlstm", "qrnn", "lru", "mamba", "delta-net", "rg-lru"]
+SOON += ["local-gru", "xl", "gpt-2", "seq2seq"]
+# Differentiated and mapped over in every push: a model of each kind.
+KINDS = [*USUAL, *SOON, "lstm", "mamba-2", "s4d-convolution", "min-gru-log", "captioner-attention", "memory-network"]
+
+
+def names(way="", every_push=KINDS):
+    """The models that go this way: some in every push, all of them weekly."""
+    found = [name for name in MODELS if name not in EXCUSED.get(way, ())]
+    weekly = [pytest.param(name, marks=pytest.mark.weekly) for name in found if name not in every_push]
+    return pytest.mark.parametrize("name", [name for name in found if name in every_push] + weekly)
+
+
+soon = names(every_push=SOON)
 
 
 def agree(ours, theirs, bound):
@@ -97,13 +110,6 @@ def test_a_second_derivative_is_the_slope_of_the_first(name):
     slopes = [(up - down) / 2e-6 for up, down in zip(first(1e-6)[1], first(-1e-6)[1], strict=True)]
     largest = max(slope.abs().max() for slope in slopes)
     agree([part / largest for part in second], [slope / largest for slope in slopes], 1e-3)
-
-
-SOON = ["lstm-fused", "gru", "indrnn-layer", "slstm", "mlstm", "qrnn", "lru", "mamba", "delta-net", "rg-lru"]
-SOON += ["local-gru", "xl", "gpt-2", "seq2seq"]
-
-
-soon = pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in SOON else pytest.mark.weekly) for n in MODELS])
 
 
 @pytest.mark.slow
