@@ -277,11 +277,7 @@ PLANTED = [
     (page_checks.axe, FRAME, "button-name"),
     (page_checks.axe, PALE, "color-contrast"),
     (page_checks.dead_explorers, DEAD, "picture did not change"),
-    (
-        page_checks.loaded_early,
-        LIVE.format(9000) + LOADS,
-        "before the reader came near",
-    ),
+    (page_checks.loaded_early, LIVE.format(9000) + LOADS, "before the reader came near"),
     (page_checks.faults_on_paper, f"<figure data-live='a'>{STILL}{BODY}</figure>", "on paper"),
 ]
 MORE = {page_checks.invisible_focus: {"stops": 1}, page_checks.axe: {"script": built.AXE}}

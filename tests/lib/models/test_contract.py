@@ -262,8 +262,20 @@ DROPOUT = [n for n, build in MODELS.items() if re.search("dropout|zoneout", str(
 RECURRENT += [name for name in FLOATS if name.startswith(("slstm", "mlstm"))]
 
 
-def names(*left_out):
-    return pytest.mark.parametrize("name", [name for name in MODELS if name not in left_out])
+# One model of each kind that reads and carries in a way of its own.
+USUAL = ["rnn", "lstm-both-ways", "gru-fused", "indrnn", "qrnn", "slstm-conv", "mamba", "delta-net", "rwkv-time"]
+USUAL += ["retention", "tcn", "r-transformer", "transformer-rotary", "xl", "readout-ids", "gpt", "elmo", "bert"]
+USUAL += ["xlnet", "seq2seq", "bytenet", "convs2s", "translator"]
+# These and some more differ in what torch's ways, or another device, may trip over.
+KINDS = [*USUAL, "lstm-fused", "gru", "indrnn-layer", "slstm", "mlstm", "lru", "rg-lru", "local-gru", "gpt-2", "lstm"]
+KINDS += ["mamba-2", "s4d-convolution", "min-gru-log", "captioner-attention", "memory-network"]
+
+
+def names(*left_out, every_push=MODELS):
+    """The models, some perhaps in every push and all of them weekly."""
+    found = [name for name in MODELS if name not in left_out]
+    weekly = [pytest.param(name, marks=pytest.mark.weekly) for name in found if name not in every_push]
+    return pytest.mark.parametrize("name", [name for name in found if name in every_push] + weekly)
 
 
 def make(name, seed=0, dtype=torch.float64):
@@ -556,7 +568,7 @@ def test_dropout_acts_in_training_alone_and_can_be_repeated(name):
     assert torch.equal(model(x)[0], first) and not torch.equal(first, other)
 
 
-@names("xl-adaptive")  # which rows of x are in a cluster is a value, so a GPU has to be waited for
+@names("xl-adaptive", every_push=KINDS)  # which rows of x are in a cluster is a value, so a GPU has to be waited for
 def test_on_a_device_nothing_is_mixed_and_nothing_waits(name):
     """Forward, the carried state and backward: all results of the pretended device are those of the CPU."""
     model, x = make(name, dtype=torch.float32), example(name, torch.float32)
@@ -731,10 +743,6 @@ def test_a_constructor_names_what_it_refuses(build, good, bad):
             build(**good | {argument: value})
 
 
-# One model of each kind that reads and carries in a way of its own.
-USUAL = ["rnn", "lstm-both-ways", "gru-fused", "indrnn", "qrnn", "slstm-conv", "mamba", "delta-net", "rwkv-time"]
-USUAL += ["retention", "tcn", "r-transformer", "transformer-rotary", "xl", "readout-ids", "gpt", "elmo", "bert"]
-USUAL += ["xlnet", "seq2seq", "bytenet", "convs2s", "translator"]
 WRONG_FLOATS = {
     "width": lambda x: x[..., 1:],
     "no step": lambda x: x[:, :0],

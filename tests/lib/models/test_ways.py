@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 import torch
-from lib.models.test_contract import MODELS, USUAL, B, example, make
+from lib.models.test_contract import KINDS, MODELS, B, example, make, names
 from support import needs
 from support.helpers import relative_error
 from torch.func import functional_call, grad, jvp, stack_module_state, vmap
@@ -30,21 +30,12 @@ ANY_LENGTH += ("s4d-convolution", "rwkv-channel", "retention-parallel", "tcn", "
 ANY_LENGTH += ("transformer", "translator", "xl", "gpt", "plain-gpt", "bert", "bytenet", "convs2s")
 
 
-# Compiled and exported in every push.
-SOON = ["lstm-fused", "gru", "indrnn-layer", "slstm", "mlstm", "qrnn", "lru", "mamba", "delta-net", "rg-lru"]
-SOON += ["local-gru", "xl", "gpt-2", "seq2seq"]
-# Differentiated and mapped over in every push: a model of each kind.
-KINDS = [*USUAL, *SOON, "lstm", "mamba-2", "s4d-convolution", "min-gru-log", "captioner-attention", "memory-network"]
+def going(way):
+    """The models that go this way."""
+    return names(*EXCUSED.get(way, ()), every_push=KINDS)
 
 
-def names(way="", every_push=KINDS):
-    """The models that go this way: some in every push, all of them weekly."""
-    found = [name for name in MODELS if name not in EXCUSED.get(way, ())]
-    weekly = [pytest.param(name, marks=pytest.mark.weekly) for name in found if name not in every_push]
-    return pytest.mark.parametrize("name", [name for name in found if name in every_push] + weekly)
-
-
-soon = names(every_push=SOON)
+soon = names(every_push=["lstm-fused", "mlstm", "mamba", "xl", "gpt-2", "seq2seq"])  # seconds each
 
 
 def agree(ours, theirs, bound):
@@ -57,7 +48,7 @@ def row(x, b):
     return tuple(part[b] for part in x) if isinstance(x, tuple) else x[b]
 
 
-@names("vmap")
+@going("vmap")
 def test_gradients_of_each_sequence_by_vmap(name):
     model, x = make(name), example(name)
     weights = dict(model.named_parameters())
@@ -72,7 +63,7 @@ def test_gradients_of_each_sequence_by_vmap(name):
         agree([each[b] for each in found.values()], alone, 1e-9)
 
 
-@names("vmap")
+@going("vmap")
 def test_an_ensemble_of_weights_by_vmap(name):
     models, x = [make(name, seed) for seed in range(2)], example(name)
     y = vmap(lambda *weights: functional_call(models[0], weights, (x,))[0])(*stack_module_state(models))
@@ -80,7 +71,7 @@ def test_an_ensemble_of_weights_by_vmap(name):
         assert relative_error(ours, model(x)[0]) < 1e-10
 
 
-@names("jvp")
+@going("jvp")
 def test_a_forward_derivative_is_the_slope(name):
     model, x = make(name), example(name)
     weights = {key: value.detach() for key, value in model.named_parameters()}
@@ -93,7 +84,7 @@ def test_a_forward_derivative_is_the_slope(name):
     agree([slope], [(at(1e-6) - at(-1e-6)) / 2e-6], 1e-4)
 
 
-@names("second")
+@going("second")
 def test_a_second_derivative_is_the_slope_of_the_first(name):
     model, x = make(name), example(name)
     keys, values = zip(*model.named_parameters(), strict=True)
