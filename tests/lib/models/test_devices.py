@@ -153,7 +153,7 @@ def importance(model, ids):
 
     left_out = attention.leave_one_out(score, ids[:1], 0, batch=4)
     saliency = attention.gradient_saliency(lambda: score(ids), model.embedding)
-    return left_out, saliency, torch.tensor(attention.kendall_tau(left_out, saliency[0]))
+    return left_out, saliency, torch.tensor(attention.rank_agreement([left_out[None]], [saliency[:1]])[0])
 
 
 def contexts(model, ids):
