@@ -91,11 +91,9 @@ class Widened(nn.Module):
 FLOATS = {
     "rnn": partial(RNN, D, OUT, 2),
     "rnn-relu": partial(RNN, D, OUT, nonlinearity="relu"),
-    "rnn-orthogonal": partial(RNN, D, OUT, init="orthogonal"),
     "rnn-both-ways": partial(RNN, D, OUT, bidirectional=True),
     "lstm": partial(LSTM, D, OUT, 2),
     "lstm-fused": partial(LSTM, D, OUT, 2, backend="torch"),
-    "lstm-forget-bias": partial(LSTM, D, OUT, forget_bias=1.0),
     "lstm-both-ways": partial(LSTM, D, OUT, 2, bidirectional=True),
     "gru": partial(GRU, D, OUT, 2),
     "gru-fused": partial(GRU, D, OUT, 2, backend="torch"),
@@ -107,7 +105,6 @@ FLOATS = {
     "readout-positive": lambda: Readout(SelectiveRecurrence(D, "positive"), OUT),
     "bag": partial(Bag, D, OUT),
     "mixers-lstm": partial(MixerStack, D, OUT, lambda width: LSTM(width, width), width=6, layers=2),
-    "mixers-qrnn": partial(MixerStack, D, OUT, lambda width: QRNNLayer(width, width), width=6, layers=2, mlp=0),
     "mixers-convolved": partial(MixerStack, D, OUT, lambda width: LSTM(width, width), width=6, layers=2, kernel_size=3),
     "mixers-indrnn": partial(MixerStack, D, OUT, lambda width: IndRNNLayer(width, width), width=6, layers=2),
     **{
@@ -157,7 +154,7 @@ FLOATS = {
     "delta-net-sum": lambda: Readout(DeltaNet(D, 3, rule="sum", keys="elu", kernel_size=1), OUT),
     "delta-net-gla": lambda: Readout(DeltaNet(D, rule="sum", decay="row", keys="plain", gate=True), OUT),
     "rg-lru": lambda: Readout(RGLRU(D), OUT),
-    "rg-lru-paper": lambda: Readout(RGLRU(D, heads=3, init="paper"), OUT),
+    "rg-lru-heads": lambda: Readout(RGLRU(D, heads=3, init="paper"), OUT),
     "rwkv-time": lambda: Readout(RWKVTimeMixing(D, layer=1, layers=3), OUT),
     "rwkv-channel": lambda: Readout(RWKVChannelMixing(D, 7), OUT),
     "retention": lambda: Widened(MultiScaleRetention(8, 2, value_width=6, chunk=3)),

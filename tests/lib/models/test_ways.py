@@ -20,7 +20,7 @@ pytestmark = [
 ]
 
 EXCUSED = {
-    "jvp": ["plain-gpt", "convs2s", "convs2s-last", "rg-lru", "rg-lru-paper"],
+    "jvp": ["plain-gpt", "convs2s", "convs2s-last", "rg-lru", "rg-lru-heads"],
     "second": ["plain-gpt", "convs2s", "convs2s-last"],  # ConvS2S scales some gradients
     "vmap": ["xl-adaptive"],  # how many ids a cluster has is a value
 }
