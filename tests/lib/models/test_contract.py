@@ -106,7 +106,7 @@ FLOATS = {
     "bag": partial(Bag, D, OUT),
     "mixers-lstm": partial(MixerStack, D, OUT, lambda width: LSTM(width, width), width=6, layers=2),
     "mixers-convolved": partial(MixerStack, D, OUT, lambda width: LSTM(width, width), width=6, layers=2, kernel_size=3),
-    "mixers-indrnn": partial(MixerStack, D, OUT, lambda width: IndRNNLayer(width, width), width=6, layers=2),
+    "mixers-indrnn": partial(MixerStack, D, OUT, lambda width: IndRNNLayer(width, width), **MIXED, mlp=0),
     **{
         f"mixers-{positions}": partial(MixerStack, D, OUT, partial(AttentionMixer, positions=positions), **MIXED)
         for positions in ("none", "rotary", "alibi")
