@@ -23,8 +23,13 @@ LOOKS = ["light", *WEEKLY]  # "colours": in light, what axe-core says of them, w
 COLOURED = {NAMES[0], CHAPTERS[0], "book/records.html", "book/api/plots.html"}  # in every push
 
 
+# Pages of the reference are alike: two of them in every push.
+OFTEN = [name for name in NAMES if not name.startswith("book/api/")] + ["book/api/models.html", "book/api/plots.html"]
+SELDOM = [pytest.param(name, marks=pytest.mark.weekly) for name in NAMES if name not in OFTEN]
+
+
 @pytest.mark.parametrize("look", LOOKS)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OFTEN + SELDOM)
 def test_page(contexts, address, axe_script, name, look):
     """No error, no request to elsewhere, no broken picture or formula, nothing too wide, nothing axe-core minds.
 
