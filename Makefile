@@ -43,7 +43,7 @@ help:
 	@echo 'make notebooks        run the notebooks that changed, without building the site'
 	@echo 'make data             fetch the data files that the cache lacks; what fails is left to embedded data'
 	@echo 'make replicate        run what the replication study lacks (hours; JOBS=2 at a time; goes on when killed)'
-	@echo 'make live             measure the trainer of the pages in Chromium anew (half an hour; goes on when killed)'
+	@echo 'make live             measure the trainer of the pages in Chromium anew (twenty minutes; goes on when killed)'
 	@echo 'make lint             ruff, mypy, codespell and eslint only'
 	@echo 'make serve            show the built site at http://127.0.0.1:8000'
 	@echo 'make set-repo URL=... write the address of your repository into the book'

@@ -181,25 +181,10 @@ def leave_one_out(score: Callable[[Tensor], Tensor], ids: Tensor, replacement: i
     return scores[0] - torch.cat(scores[1:])
 
 
-def kendall_tau(a: Tensor, b: Tensor) -> float:
-    """Kendall's rank correlation of two lists of n numbers, from -1 (reversed) to 1 (the same order).
-
-    This is tau-b, (P - Q) / sqrt((N - n_a)(N - n_b)): P pairs in the same order, Q in opposite order, N = n(n-1)/2
-    pairs in all, n_a and n_b of them tied in a and in b (Kendall 1945). Where all of a or all of b are tied no
-    order exists and the result is NaN. Memory grows with n^2.
-    """
-    expect(a, "n", "a")
-    expect(b, a.shape, "b")
-    if a.isnan().any() or b.isnan().any():
-        raise ValueError("a and b must not hold NaN")
-    above = [torch.triu_indices(len(a), len(a), 1, device=side.device) for side in (a, b)]
-    order_a, order_b = (torch.sign(side[i] - side[j]).long() for side, (i, j) in zip((a, b), above, strict=True))
-    untied = math.sqrt(int(order_a.abs().sum()) * int(order_b.abs().sum()))
-    return int((order_a * order_b.to(order_a.device)).sum()) / untied if untied else math.nan
-
-
 def rank_agreement(one: Sequence[Tensor], other: Sequence[Tensor]) -> tuple[float, float]:
-    """How far two measures rank the tokens alike: Kendall's tau, averaged over the rows of a map, then over the maps.
+    """How far two measures rank the tokens alike: Kendall's tau-b, averaged over the rows of a map, then over the maps.
+
+    Of a row in which all are tied no order exists, and the result is NaN.
 
     Parameters
     ----------
@@ -211,8 +196,10 @@ def rank_agreement(one: Sequence[Tensor], other: Sequence[Tensor]) -> tuple[floa
     The mean over the sentences, and half the width of its 95 % interval (1.96 standard errors; NaN for a single
     sentence).
     """
-    pairs = [zip(a, b, strict=True) for a, b in zip(one, other, strict=True)]
-    means = [statistics.fmean(kendall_tau(*rows) for rows in pair) for pair in pairs]
+    from scipy.stats import kendalltau
+
+    pairs = [zip(a.detach().cpu(), b.detach().cpu(), strict=True) for a, b in zip(one, other, strict=True)]
+    means = [statistics.fmean(float(kendalltau(*rows).statistic) for rows in pair) for pair in pairs]
     taus = torch.tensor(means, dtype=torch.float64)  # (sentences,)
     error = float(taus.std()) / math.sqrt(len(taus)) if len(taus) > 1 else math.nan
     return float(taus.mean()), 1.96 * error

@@ -13,7 +13,7 @@ from rtx_lib.tasks.next_symbol import LookUp, NextSymbol
 from rtx_lib.tasks.number_words import NumberWords
 from rtx_lib.tasks.on_off import OnOff
 from rtx_lib.tasks.pairs import WordPairs
-from rtx_lib.tasks.protocol import StreamTask, Task
+from rtx_lib.tasks.protocol import Task
 from rtx_lib.tasks.recall import AssociativeRecall, SelectiveCopying
 from rtx_lib.tasks.scenes import Scenes
 from rtx_lib.tasks.sentence_classes import SentenceClasses

@@ -23,11 +23,13 @@ class Task(Protocol):
     that of its class; without `batches` it is evaluated on a thousand sequences that `batch` draws, always the same.
     `rtx_lib.training.fit` names what is missing, and takes other data, too (`rtx_lib.training.data.Pairs`).
 
-    Some more are optional. Two methods concern metrics, and `rtx_lib.training.evaluate` uses them where a task has
-    them. `weight(y)` is the number of positions that count in labels y, and a metric is then a mean over these
-    positions: batches are weighted by it, without it by their number of sequences. `finish(metrics)` returns the
-    metrics of a whole split with what follows from their means, such as the perplexity from the loss, and is no mean
-    itself.
+    Some more are optional. `stream(split, size, length)` cuts a split of contiguous text, where a state carried from
+    one piece to the next means something, into `size` parallel streams and yields pieces x, y (size, length) in order.
+
+    Two methods concern metrics, and `rtx_lib.training.evaluate` uses them where a task has them. `weight(y)` is the
+    number of positions that count in labels y, and a metric is then a mean over these positions: batches are weighted
+    by it, without it by their number of sequences. `finish(metrics)` returns the metrics of a whole split with what
+    follows from their means, such as the perplexity from the loss, and is no mean itself.
 
     A task that reads files names them in `files`, as `rtx_lib.tasks.files_of` says, and reads what stands there.
 
@@ -73,11 +75,3 @@ class Task(Protocol):
 
     def baselines(self) -> dict[str, float]:
         """What a model reaches without learning the task, by the name of its strategy."""
-
-
-@runtime_checkable
-class StreamTask(Task, Protocol):
-    """A task on contiguous text, where a state carried from one piece to the next means something."""
-
-    def stream(self, split: str, size: int, length: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Cut a split into `size` parallel streams and yield pieces x, y (size, length) in order."""

@@ -112,27 +112,6 @@ def test_outcomes_of_another_shape_are_refused(tmp_path, stem):
             check(path)
 
 
-@examples
-def test_other_parameters_are_refused(tmp_path, stem):
-    """One too many, and one too few."""
-    path, _ = copied(tmp_path, stem)
-    arrays = dict(np.load(path))
-    parameters = [name for name in arrays if name.startswith("p/")]
-    for name in ("p/other", "p/layers.2.dec_attn.r_net.weight"):
-        np.savez(path, **arrays, **{name: np.zeros(8)})
-        with pytest.raises((ValueError, RuntimeError), match=rf"(also holds|Unexpected key).*{name[-5:]}"):
-            check(path)
-    np.savez(path, **{name: value for name, value in arrays.items() if name != parameters[-1]})
-    with pytest.raises((ValueError, RuntimeError, KeyError), match=rf"must hold|Missing key|{parameters[-1][2:]}"):
-        check(path)
-
-
-def test_parameters_of_another_shape_are_refused(tmp_path):
-    path, _ = copied(tmp_path, "txl_base")
-    with pytest.raises(ValueError, match=r"a blocks\.0\.attention\.u of shape \(3, 4\), got \(1, 4\)"):
-        check(alter(path, {"p/r_w_bias": lambda arrays: arrays["p/r_w_bias"][:1]}))
-
-
 @pytest.mark.parametrize("stem", ["cell_rnn", "cell_lstm", "cell_gru", "indrnn_recurrent"])
 def test_a_file_without_gradients_or_first_state(tmp_path, stem):
     """Only what stands in the file is reported; ``h`` is every state."""

@@ -38,13 +38,6 @@ def test_the_named_browser_goes_before_the_systems_and_a_slip_is_told(bare, monk
     assert browser.find() is None and browser.find("firefox") is None
 
 
-def test_playwrights_own_must_start(bare, tmp_path):
-    assert not browser.of_playwright(str(tmp_path / "gone"))
-    assert browser.of_playwright(sys.executable)
-    if sys.platform == "linux":  # where it may lack libraries of the system
-        assert not browser.of_playwright(str(bare("chromium") / "chromium"))
-
-
 @pytest.mark.parametrize(
     ("status", "required", "root", "called"),
     [
@@ -61,14 +54,3 @@ def test_what_is_tried_to_bring_one(bare, monkeypatch, status, required, root, c
     monkeypatch.setattr(browser, "as_root", lambda: root)
     browser.bring(call=lambda command: calls.append([*command]) or status)
     assert [command[0] if command[0] != sys.executable else command[2] for command in calls] == called
-
-
-def test_nothing_is_brought_where_one_is_or_none_is_wanted(bare, monkeypatch):
-    def call(command):
-        raise AssertionError(command)
-
-    monkeypatch.setenv("RTX_BROWSER", "0")
-    browser.bring(call=call)
-    monkeypatch.delenv("RTX_BROWSER")
-    bare("chromium")
-    browser.bring(call=call)

@@ -23,19 +23,13 @@ def test_no_modules_import_each_other():
     "file, line, complaint",
     [
         ("rtx_lib/layers/cells.py", "from rtx_lib.models.jordan import JordanRNN", "layers may not import models"),
-        ("rtx_lib/models/a.py", "from rtx_lib.tasks import AddingProblem", "models may not import tasks"),
-        ("rtx_lib/tasks/a.py", "import rtx_lib.models", "tasks may not import models"),
-        ("rtx_lib/plots/a.py", "from rtx_lib import training", "plots may not import training"),
         ("rtx_lib/layers/a.py", "from ..models import jordan", "layers may not import models"),
         ("rtx_lib/plots/a.py", "from .. import style, training", "plots may not import training"),
         ("rtx_lib/training.py", "from .models import jordan", "training may not import models"),
         ("rtx_lib/training.py", "def f():\n    import matplotlib.pyplot", "only page, pictures, plots may import"),
         ("rtx_lib/training.py", "def f():\n    from rtx_book import show", "the library imports nothing of the press"),
         ("rtx_lib/tasks/a.py", "import official", "nothing imports official"),
-        ("rtx_lib/attic/a.py", "import math", "no floor is known for attic"),
-        ("rtx_book/records/a.py", "from rtx_book.claims import page", "records may not import claims"),
         ("rtx_book/race/a.py", "from rtx_lib.training import fit", "race may not import rtx_lib.training.fit"),
-        ("rtx_book/page/a.py", "from rtx_lib import layers", "page may not import rtx_lib.layers"),
         ("rtx_book/build/a.py", "import sphinx", "only sphinx may import sphinx"),
     ],
 )
@@ -45,16 +39,6 @@ def test_a_planted_import_is_named_with_its_line(tmp_path, file, line, complaint
     path.write_text(f"import math\n{line}\n")
     (found,) = violations(tmp_path / file.partition("/")[0])
     assert file.partition("/")[2] in found and complaint in found
-
-
-def test_a_planted_circle_is_told_in_its_order(tmp_path):
-    folder = tmp_path / "rtx_lib" / "layers"
-    folder.mkdir(parents=True)
-    for name, other in (("a", "b"), ("b", "c"), ("c", "a")):
-        (folder / f"{name}.py").write_text(f"from rtx_lib.layers import {other}\n")
-    assert circles([tmp_path / "rtx_lib"]) == [
-        "rtx_lib.layers.a -> rtx_lib.layers.b -> rtx_lib.layers.c -> rtx_lib.layers.a"
-    ]
 
 
 @pytest.mark.parametrize(

@@ -43,11 +43,6 @@ def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def die_together():
-    os.kill(int(os.environ["ENGINE"]), signal.SIGKILL)
-    die()
-
-
 def no_space():
     """From now on no file may hold more than a kilobyte."""
     import resource  # Windows has none
@@ -66,7 +61,7 @@ def watch(name):
     with open(os.environ["LOG"], "a") as log:
         log.write(f"{name}\n")
     mine = [mishap.split(":")[1:] for mishap in os.environ.get("MISHAPS", "").split(",") if mishap.startswith(name)]
-    happen = {"die": die, "die together": die_together, "no space": no_space, "wait": wait}
+    happen = {"die": die, "no space": no_space, "wait": wait}
     seen, fit, move = [], runs.fit, os.replace
 
     def moment(what):
@@ -92,8 +87,6 @@ def main(arguments):
     RECIPES.update({recipe.name: recipe for plan in PLANS.values() for recipe in plan.recipes})
     if arguments[0] == "run":
         watch(f"{arguments[1]}-s{arguments[3]}")
-    else:
-        os.environ["ENGINE"] = str(os.getpid())
     return command_line.main(arguments)
 
 

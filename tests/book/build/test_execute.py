@@ -84,6 +84,7 @@ def test_failure_is_reported_and_its_copy_kept_while_the_old_page_stays(tree):
     assert tree.executed() == old
 
 
+@pytest.mark.weekly
 def test_hanging_cell_meets_the_timeout(tree):
     tree.notebook("one", "1", "import threading\nthreading.Event().wait()")
     with pytest.raises(BuildError, match=r"one\.ipynb: CellTimeoutError\n(.*\n)*.*after 3 seconds"):
@@ -165,6 +166,7 @@ def at_work(tree):
     assert tree.runner().is_current(ONE[0], key(tree, {"profile": "smoke"}))  # what was finished is kept
 
 
+@pytest.mark.weekly
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 @pytest.mark.parametrize("whom", ["driver", "group"])
 def test_ctrl_c_ends_workers_and_kernels(at_work, whom):
@@ -173,12 +175,14 @@ def test_ctrl_c_ends_workers_and_kernels(at_work, whom):
     assert driver.wait(SOON) != 0
 
 
+@pytest.mark.weekly
 def test_a_killed_driver_takes_its_workers_and_kernels_along(at_work):
     at_work[0].kill()
 
 
 @pytest.mark.parametrize(
-    ("place", "said"), [(1, "two.ipynb: its worker was killed"), (2, "two.ipynb: DeadKernelError")]
+    ("place", "said"),
+    [(1, "two.ipynb: its worker was killed"), pytest.param(2, "two.ipynb: DeadKernelError", marks=pytest.mark.weekly)],
 )
 def test_a_killed_worker_or_kernel_is_told(at_work, place, said):
     driver, victim = at_work[0], at_work[place]
@@ -187,6 +191,7 @@ def test_a_killed_worker_or_kernel_is_told(at_work, place, said):
     assert said in told.decode() and driver.returncode == 1
 
 
+@pytest.mark.weekly
 def test_where_all_are_to_run_the_others_go_on_after_a_killed_worker(tree):
     tree.notebook(
         "two", "import os, psutil; psutil.Process(os.getppid()).kill(); import threading; threading.Event().wait()"

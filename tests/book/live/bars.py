@@ -1,14 +1,13 @@
 """What the trainer in the page must reach, measured in Chromium: `make live`.
 
     python tests/book/live/bars.py              what is missing, then the record book/results/live/trainer.json
-    python tests/book/live/bars.py seeds speed  only these of seeds, speed and rest; no record
+    python tests/book/live/bars.py seeds speed  only these of seeds and speed; no record
 
 seeds: 20 runs of the tanh RNN, the GRU and the IndRNN with the trainer's settings at T = 100, counted in steps.
 speed: milliseconds a step beside the book's layers in torch with one thread, in turn.
-rest:  ten minutes of all five cells in the widget: its heap and its worker's, and the longest tasks of the page.
 
-About half an hour of one core. Every run is kept in _build/live as soon as it is done, for as long as the scripts that
-it ran stay the same: the command may be stopped at any time, and goes on where it was.
+About twenty minutes of one core. Every run is kept in _build/live as soon as it is done, for as long as the scripts
+that it ran stay the same: the command may be stopped at any time, and goes on where it was.
 """
 
 import argparse
@@ -21,7 +20,6 @@ import time
 from contextlib import contextmanager
 
 import matplotlib
-import matplotlib.pyplot as plt
 import torch
 from live.parity import PARTS
 from live.test_cells import CELLS
@@ -29,7 +27,6 @@ from pages import page_checks
 from playwright.sync_api import sync_playwright
 from support.helpers import ROOT
 
-from rtx_book.page.live import parts_of, play
 from rtx_book.runs.runs import commit
 from rtx_lib.tasks import AddingProblem
 
@@ -40,7 +37,7 @@ MOST = {"rnn": 1500, "gru": 600, "indrnn": 600}  # steps
 BELOW, STUCK = 0.05, 0.8 / 6  # smoothed errors: what must be reached, and what a tanh RNN must stay above
 SETTLED, EARLY = 19, 40  # steps: smoothed errors count after the first; norms are kept at the second and the last
 POINTS, FIRST = 100, 25  # of a curve in the record; steps of each cell's seed 0 that `make test` makes again
-BLOCKS, MINUTES = 7, 10  # of speed; of rest
+BLOCKS = 7  # of speed
 
 # Trains cells in a worker in turn, and returns all that the trainer said of them.
 TRAIN = """({cells, settings, most}) => new Promise((done, fail) => {
@@ -131,82 +128,6 @@ def torch_step(kind):
     return step
 
 
-def rest(browser):
-    """The widget over ten minutes: heaps after each minute, in MB, and the longest tasks of the page's main thread."""
-    return kept("rest", parts_of("train"), run_rest, browser)
-
-
-def run_rest(browser):
-    figure = plt.figure()
-    options = {"cells": list(CELLS), "rate": 1e-6, "most": 10**9, "limit": 10**9}  # none learns, so none ends
-    heaps = []
-    with opened(browser, play("train", still=figure, alt="a picture", **options)._repr_html_()) as page:
-        heap = Heaps(page)
-        page.locator("figure[data-state=ready]").wait_for()
-        page.get_by_role("button", name="Train", exact=True).click()
-        page.wait_for_timeout(5000)
-        browser.start_tracing(page=page, categories=["disabled-by-default-devtools.timeline", "__metadata"])
-        page.wait_for_timeout(30_000)
-        tasks = main_thread(json.loads(browser.stop_tracing())["traceEvents"])
-        for _ in range(MINUTES):
-            page.wait_for_timeout(60_000)
-            heaps.append(heap.sizes())
-        steps = int(page.locator(".live-told li").first.inner_text().split("step ")[1].split(":")[0])
-    return {"steps of each cell": steps, "heaps": heaps, "tasks": tasks}
-
-
-def main_thread(events):
-    """The tasks of the page's main thread: how many, and the longest in milliseconds of the processor and of the clock.
-
-    On a machine that is busy with other work the clock says how long that work took.
-    """
-    main = {(e["pid"], e["tid"]) for e in events
-            if e["name"] == "thread_name" and e["args"]["name"] == "CrRendererMain"}  # fmt: skip
-    run = [e for e in events if e["name"] == "RunTask" and (e["pid"], e["tid"]) in main and "tdur" in e]
-    return {
-        "number": len(run),
-        "processor": max(e["tdur"] for e in run) / 1000,
-        "clock": max(e["dur"] for e in run) / 1000,
-    }
-
-
-class Heaps:
-    """What a page and its worker hold after a sweep, arrays included, in MB."""
-
-    def __init__(self, page):
-        self.page, self.session, self.number, self.answers, self.worker = page, None, 0, {}, None
-        self.session = page.context.new_cdp_session(page)
-        self.session.on("Target.attachedToTarget", self._attached)
-        self.session.on("Target.receivedMessageFromTarget", self._received)
-        self.session.send(
-            "Target.setAutoAttach", {"autoAttach": True, "waitForDebuggerOnStart": False, "flatten": False}
-        )
-
-    def _attached(self, event):
-        self.worker = event["sessionId"]
-
-    def _received(self, event):
-        message = json.loads(event["message"])
-        self.answers[message.get("id")] = message.get("result")
-
-    def _ask_worker(self, method):
-        self.number += 1
-        message = json.dumps({"id": self.number, "method": method})
-        self.session.send("Target.sendMessageToTarget", {"message": message, "sessionId": self.worker})
-        while self.number not in self.answers:
-            self.page.wait_for_timeout(50)
-        return self.answers[self.number]
-
-    def sizes(self):
-        return {"page": self._size(self.session.send), "worker": self._size(self._ask_worker)}
-
-    @staticmethod
-    def _size(ask):
-        ask("HeapProfiler.collectGarbage")
-        usage = ask("Runtime.getHeapUsage")
-        return (usage["usedSize"] + usage.get("backingStorageSize", 0)) / 1e6
-
-
 # ---- one page, one kept result, one record
 
 
@@ -257,17 +178,12 @@ def thin(run):
 
 def record(found, browser):
     """The record: what decides the bars for every seed, and the curves of seed 0."""
-    runs, tasks = found["seeds"], found["rest"]["tasks"]
+    runs = found["seeds"]
     early = {kind: kept(f"{kind}-early", LEARN, run_seed, browser, kind, 0, EARLY) for kind in MOST}
     every = max(1, len(runs["gru"][0]["shares"]) // POINTS)
     with opened(browser, scripts(LEARN)) as page:
         rates = page.evaluate("() => RTX.RATES")
     setting = {"length": LENGTH, "hidden": HIDDEN, "batch": BATCH, "clip": 1, "most": MOST, "rates": rates}
-    rest = {"minutes": MINUTES, "steps of each cell": found["rest"]["steps of each cell"]}
-    for place in ("page", "worker"):
-        rest[f"heap of the {place}, MB"] = [short(one[place]) for one in found["rest"]["heaps"]]
-    rest["tasks of the page"] = {"number": tasks["number"], "longest, ms of the processor": short(tasks["processor"])}
-    rest["tasks of the page"]["longest, ms of the clock"] = short(tasks["clock"])
     return {
         "about": "The trainer in the page: 20 runs of its default setting at T = 100, in Chromium, in a worker",
         "commit": commit(),
@@ -285,7 +201,6 @@ def record(found, browser):
         "early": {"step": EARLY, **{kind: [short(v) for v in own["norms"]] for kind, own in early.items()}},
         "first": {kind: [short(loss, 9) for loss in own[0]["losses"][:FIRST]] for kind, own in runs.items()},
         "milliseconds": {kind: {key: short(v) for key, v in own.items()} for kind, own in found["speed"].items()},
-        "rest": rest,
     }
 
 
@@ -302,11 +217,10 @@ def say(made):
     stuck = sum(error > STUCK for error in made["lowest"]["rnn"])
     print(f"rnn: never below {STUCK:.3f} in {MOST['rnn']} steps in {stuck} of {SEEDS} (bar {SEEDS})")
     print("milliseconds a step, page against torch:", made["milliseconds"])
-    print("ten minutes:", made["rest"])
 
 
 def main():
-    commands = {"seeds": seeds, "speed": speed, "rest": rest}
+    commands = {"seeds": seeds, "speed": speed}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("only", nargs="*", help=f"of {', '.join(commands)}; without any, all and the record")
     only = parser.parse_args().only

@@ -15,21 +15,32 @@ from rtx_book.page.live import play
 FIRST = ("base", "engine")  # in every page, before the parts that a test names
 
 
-@pytest.fixture
-def live(browser, tmp_path):
-    """`live("arithmetic", "recurrent")`: a page with these parts of book/rtx_book/page/live, after base and engine.
-
-    body, head: HTML that stands there besides. slips: {a part: (text, what to put in its place)}, mistakes that the
-    test plants. expected: words of the one kind of error that the page may meet. At the end of the test nothing else
-    may have gone wrong on these pages: no error, no request.
-    """
+@pytest.fixture(scope="module")
+def plain(browser):
+    """The pages of a module that hold scripts and nothing else, by their parts, and where to open more."""
     with ExitStack() as stack:
-        visits = []
         context = browser.new_context(viewport=page_checks.DESKTOP)
         stack.callback(context.close)
+        yield {}, stack, context
+
+
+@pytest.fixture
+def live(plain, tmp_path):
+    """`live("arithmetic", "recurrent")`: a page with these parts of book/rtx_book/page/live, after base and engine.
+
+    It is one for all tests of a module that want no more. body, head: HTML that stands there besides. slips: {a part:
+    (text, what to put in its place)}, mistakes that the test plants. expected: words of the one kind of error that the
+    page may meet. At the end of the test nothing else may have gone wrong on these pages: no error, no request.
+    """
+    pages, all_tests, context = plain
+    with ExitStack() as stack:
+        visits = []
 
         def open_page(*parts, body="", head="", slips=None, expected=None):
-            scripts = []
+            own, scripts = any((body, head, slips, expected)), []
+            if not own and parts in pages:
+                visits.append(pages[parts])
+                return visits[-1][0].page
             for part in dict.fromkeys([*FIRST, *parts]):
                 text = (PARTS / f"{part}.js").read_text()
                 if slips and part in slips:
@@ -40,8 +51,10 @@ def live(browser, tmp_path):
             text = f"<!doctype html><html lang=en><meta charset=utf-8><title>live</title>{head}<body>{body}"
             path = tmp_path / f"page{len(visits)}.html"
             path.write_text(f"{text}{''.join(scripts)}<script>{IN_THE_PAGE}</script>")
-            visit = stack.enter_context(page_checks.visit(context, path.as_uri()))
+            visit = (stack if own else all_tests).enter_context(page_checks.visit(context, path.as_uri()))
             visits.append((visit, (path.name, *([expected] if expected else []))))
+            if not own:
+                pages[parts] = visits[-1]
             return visit.page
 
         yield open_page

@@ -294,8 +294,3 @@ def test_long_sequences_scroll_in_their_box_and_all_can_be_read(widget):
     assert not page_checks.overflow(page) and not page_checks.small_text(page)
     heads = page.get_by_role("rowheader").evaluate_all("all => all.map((one) => one.getBoundingClientRect().left)")
     assert len({round(left) for left in heads}) == 1 and heads[0] >= 0, "names stay when the table scrolls"
-
-
-def test_bits_drawn_at_first_are_always_the_same(widget):
-    first, second = (digits(widget("parity", bits=None), "bit") for _ in range(2))
-    assert first == second and len(first) == 256

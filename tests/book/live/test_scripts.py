@@ -51,6 +51,7 @@ def test_a_script_in_a_string_would_be_found():
     assert scripts_in_strings('"""Docs: x => y\n"""\nA = "x => y"\nB = """\nconst a = 1\na()\n"""\n') == [4]
 
 
+@pytest.mark.weekly  # in every push it goes over all scripts
 def test_the_linter_finds_a_planted_fault(tmp_path):
     folder = ROOT / "_build" / "test"
     if not (folder / "npm" / scripts.TOOL).is_file() and not scripts.build.libraries(ROOT, folder):

@@ -1,7 +1,6 @@
 """Where live figures must start, or stay the picture that they were: file, frame, notebook, site, paper."""
 
 import html
-import json
 import re
 import shutil
 from contextlib import ExitStack
@@ -277,10 +276,3 @@ def test_where_a_file_does_not_come_the_picture_stays(page_of_the_site, output, 
     else:
         page.wait_for_selector("figure[data-state=failed]")
     assert page.locator(".live-still svg").is_visible() and not page.locator(".live-body").count()
-
-
-def test_options_reach_the_widget_as_they_were(output, opened):
-    word = 'a "b" <i> & \\ é 數'
-    visit = opened(output(weights=False, word=word))
-    assert started(visit.page) == f"none {word}"
-    assert json.loads(visit.page.locator("figure").get_attribute("data-options")) == {"word": word}

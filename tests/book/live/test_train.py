@@ -2,10 +2,8 @@
 
 import pytest
 import torch
-from live.parity import BAR, error, flat
+from live.parity import error, flat
 from live.test_cells import CELLS, page_name
-
-from rtx_lib.kernels.scan import scan_maps, step_maps
 
 TRAINING = ("random", "scan", "cells", "adding", "trainer")
 
@@ -77,27 +75,6 @@ def test_sequences(live):
     assert torch.allclose((values * marks).sum(0), target)
     assert ((marks.mean(1) - 2 / length).abs() < 0.05).all()
     assert abs(target.mean() - 1) < 0.03 and abs(target.var() - 1 / 6) < 0.01
-
-
-def test_scan_is_the_loop(live, double):
-    """Every power of two of steps, one less and one more; u of both signs; the library's scan, and the loop."""
-    page = live("scan")
-    script = "({z, u, n, batch}) => [...RTX.scan(RTX.matrix(z.length / n, n, Float64Array.from(z)), {v: u}, batch)]"
-    worst = 0.0
-    for length in (1, 2, 3, 4, 7, 8, 9, 31, 200):
-        batch, n = 3, 6
-        z, u = torch.randn(batch, length, n), 2 * torch.rand(n) - 1
-        u[0] = 2 ** (1 / length)
-        h, states = torch.zeros(batch, n), []
-        for z_t in z.unbind(1):
-            h = torch.relu(z_t + u * h)
-            states.append(h)
-        given = {"z": flat(z.transpose(0, 1)), "u": flat(u), "n": n, "batch": batch}
-        found = torch.tensor(page.evaluate(script, given)).view(length, batch, n).transpose(0, 1)
-        maps = scan_maps(step_maps(z, u))
-        assert error(maps(torch.zeros(batch, 1, n)), torch.stack(states, 1)) < BAR
-        worst = max(worst, error(found, torch.stack(states, 1)))
-    assert worst < BAR
 
 
 def test_training_with_the_scan(live):

@@ -16,33 +16,38 @@ def test_every_kind_has_a_figure_here():
     assert sorted(GIVEN) == KINDS
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_light_or_dark_wide_or_narrow_all_can_be_read(widget, kind):
+@pytest.fixture
+def axe_script():
     build.libraries(ROOT, built.BUILD)
     assert built.AXE.is_file(), "axe-core is missing: npm installs it from book/package.json"
-    for viewport, scheme in ((page_checks.DESKTOP, "light"), (page_checks.PHONE, "dark")):
-        page = widget(kind, context={"viewport": viewport, "color_scheme": scheme})
-        assert not [*page_checks.overflow(page), *page_checks.small_text(page), *page_checks.axe(page, built.AXE)]
+    return built.AXE
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_tab_key_leads_to_controls_that_show_it_and_no_id_comes_twice(widget, kind):
-    page = widget(kind, count=2)
-    assert not page_checks.invisible_focus(page, 8)
-    ids = page.evaluate("[...document.querySelectorAll('.live-body [id]')].map((e) => e.id)")
-    assert len(ids) == len(set(ids))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_nothing_moves_for_who_wants_no_motion_and_paper_gets_the_picture(widget, kind):
-    page = widget(kind, context={"reduced_motion": "reduce"})
+def test_all_can_be_read_and_reached_and_nothing_moves_for_who_wants_no_motion(widget, axe_script, kind):
+    """Two on a page: wide and narrow, by the Tab key, without an id twice, and as a picture on paper."""
+    page = widget(kind, count=2, context={"reduced_motion": "reduce"})
     assert page.evaluate("document.getAnimations().length") == 0
     assert not page.get_by_role("button", name="Play", exact=True).filter(visible=True).count()
+    ids = page.evaluate("[...document.querySelectorAll('.live-body [id]')].map((e) => e.id)")
+    assert len(ids) == len(set(ids))
+    faults = page_checks.overflow(page) + page_checks.small_text(page) + page_checks.invisible_focus(page, 8)
+    page.set_viewport_size(page_checks.PHONE)
+    assert not faults + page_checks.overflow(page) + page_checks.small_text(page)
     page.emulate_media(media="print")
-    assert page.locator(".live-still svg").is_visible() and not page.locator(".live-body").is_visible()
+    assert page.locator(".live-still svg").first.is_visible() and not page.locator(".live-body").first.is_visible()
+    page.emulate_media(media="screen")
+    assert not page_checks.axe(page, axe_script, "rest")
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize("kind", KINDS)
-def test_without_a_script_the_still_picture_is_there(widget, kind):
-    page = widget(kind, ready=False, context={"java_script_enabled": False})
+def test_colours_are_told_apart_in_light_and_dark(widget, axe_script, kind):
+    for scheme in ("light", "dark"):
+        page = widget(kind, context={"viewport": page_checks.PHONE, "color_scheme": scheme})
+        assert not page_checks.axe(page, axe_script, "colours")
+
+
+def test_without_a_script_the_still_picture_is_there(widget):
+    page = widget(KINDS[0], ready=False, context={"java_script_enabled": False})
     assert page.get_by_role("img", name="A line rises.").is_visible()

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from live.test_train import TRAINING
 
 SETTINGS = {"length": 12, "hidden": 6, "batch": 4, "seed": 3}
@@ -27,13 +26,6 @@ ALONE = """({settings, cells}) => Object.fromEntries(cells.map((kind) => {
   return [kind, {errors, norms: learner.norms, ...RTX.question(learner.model)}]
 }))"""
 
-FORBIDDEN = {
-    "by a policy": "<meta http-equiv=Content-Security-Policy content=\"worker-src 'none'\">",
-    "by all but scripts": "<meta http-equiv=Content-Security-Policy content=\"default-src 'unsafe-inline'\">",
-    "by an error at once": "<script>Worker = function () { throw new Error('no workers here') }</script>",
-    "in silence": "<script>Worker = function () { this.postMessage = this.terminate = () => {} }</script>",
-}
-
 
 def test_worker_gives_the_models_numbers(live):
     page = live(*TRAINING)
@@ -41,16 +33,6 @@ def test_worker_gives_the_models_numbers(live):
     assert found["where"] == "worker"
     assert found["told"] == page.evaluate(ALONE, GIVEN)
     assert len(found["told"]["gru"]["errors"]) == 7 and len(found["told"]["gru"]["norms"]) == 12
-
-
-@pytest.mark.parametrize("how", FORBIDDEN)
-def test_page_takes_over_where_workers_are_forbidden(live, how):
-    """A policy shows late and as one error in the console; one page here never hears anything of its worker."""
-    slips = {"base": ("PATIENCE = 10000", "PATIENCE = 300")} if how == "in silence" else None
-    page = live(*TRAINING, head=FORBIDDEN[how], slips=slips, expected="violates the following Content Security Policy")
-    found = page.evaluate(TRAIN, GIVEN)
-    assert found["where"] == "page"
-    assert found["told"] == page.evaluate(ALONE, GIVEN)
 
 
 def test_cells_come_and_go(live):

@@ -46,6 +46,7 @@ def test_chapter_runs_on_another_device(chapters, name):
     assert int(ran[1]) > 1000, "its models were on the device"
 
 
+@pytest.mark.weekly
 def test_planted_mistakes_of_chapters_are_seen(tmp_path):
     paths = []
     for name, text in PLANTED.items():

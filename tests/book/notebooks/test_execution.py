@@ -109,29 +109,6 @@ def stderr(text):
     return v4.new_output("stream", name="stderr", text=text)
 
 
-def test_an_error_and_a_cell_that_was_not_run_are_seen():
-    notebook = executed(("1 / 0", [v4.new_output("error", ename="ZeroDivisionError", evalue="by zero")], []))
-    assert outputs.errors(notebook) == ["cell 2: ZeroDivisionError: by zero"]
-    notebook = executed(("x = 1", [], []))
-    assert not outputs.not_run(notebook)
-    notebook["cells"][1]["execution_count"] = None
-    assert outputs.not_run(notebook) == ["cell 2 was not run"]
-    assert outputs.not_run(v4.new_notebook())
-
-
-def test_a_warning_is_seen_and_a_progress_bar_is_not():
-    bar = "\r  0%|          | 0/200 [00:00<?, ?it/s]\rfit:  50%|#####     | 100/200 [00:01<00:01, 80.1it/s]\n"
-    assert not outputs.warnings(executed(("fit()", [stderr(bar)], [])))
-    assert outputs.warnings(executed(("fit()", [stderr(bar + "UserWarning: deprecated\n")], [])))
-
-
-def test_a_place_in_memory_is_seen_and_a_figure_with_one_is_not():
-    data = {"text/plain": "<torch._C.Generator at 0x7ff1e21b4930>"}
-    for more, faults in (({}, 1), ({"text/html": "<figure></figure>"}, 0)):
-        shown = [v4.new_output("execute_result", data=data | more)]
-        assert len(outputs.addresses(executed(("torch.manual_seed(0)", shown, [])))) == faults
-
-
 def test_another_number_is_seen_unless_it_is_a_time():
     def run(text, *marks):
         return executed(("print(x)", [v4.new_output("stream", text=text)], list(marks)))

@@ -1,7 +1,6 @@
 """Every chapter has the agreed anatomy, and every check of it sees a planted mistake."""
 
 import copy
-import json
 
 import nbformat.v4 as v4
 import pytest
@@ -112,34 +111,3 @@ def test_a_planted_mistake_is_seen(what):
     notebook = copy.deepcopy(chapter())
     plant(notebook["cells"])
     assert check(notebook)
-
-
-@pytest.mark.parametrize(
-    "metadata",
-    [
-        {},
-        {"kernelspec": {"display_name": "Book", "name": "rtx-book"}},
-        chapter()["metadata"] | {"widgets": {}},
-        chapter()["metadata"] | {"language_info": {"name": "python", "version": "3.11.7"}},
-    ],
-)
-def test_wrong_metadata_is_seen(metadata):
-    assert structure.has_clean_metadata(chapter() | {"metadata": metadata})
-
-
-def test_an_old_format_is_seen():
-    assert structure.is_valid(json.loads(json.dumps(chapter())) | {"nbformat_minor": 4})
-
-
-def test_a_changed_bootstrap_is_seen():
-    other = chapter()
-    other["cells"][1]["source"] += "\n"
-    assert structure.bootstraps_differ({"one": chapter(), "two": other}) == ["two"]
-
-
-def test_a_wrong_toc_is_seen():
-    a, b = ROOT / "a.ipynb", ROOT / "b.ipynb"
-    assert structure.toc_faults([a, b], [a, b]) == []
-    assert structure.toc_faults([a, b], [a]) == ["_toc.yml names b.ipynb, which is missing"]
-    assert structure.toc_faults([a], [a, b]) == ["b.ipynb is not in _toc.yml"]
-    assert structure.toc_faults([a, a], [a]) == ["_toc.yml names a.ipynb twice"]

@@ -1,6 +1,5 @@
 """The film: numbers survive the way into the picture and back, gaps break lines, bad input is refused."""
 
-import itertools
 import json
 import re
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 from matplotlib.figure import Figure
 from page.test_figure import Page
 
-from rtx_book.page import figure
 from rtx_book.page.film import at_frame, film
 
 X = np.linspace(0.0, 200.0, 41)
@@ -113,16 +111,6 @@ def test_gaps_break_the_line_and_drop_the_point() -> None:
     assert "n" not in moves[0][1] + moves[1][1] and "100000" in moves[1][0], "values near infinity stay short"
 
 
-def test_points_may_differ_in_number_and_start_empty() -> None:
-    made = frames()
-    for k in range(FRAMES):
-        made[k]["eigenvalues"] = (np.zeros(3 * k), np.zeros(3 * k))
-    page = make(made)
-    hidden = [attrs for attrs in page.all("use") if attrs.get("display") == "none"]
-    assert len(hidden) == 9
-    assert data(page)["moves"][1][0] == ""
-
-
 def test_play_and_range_are_named_and_nothing_starts_alone() -> None:
     page = make(frames(), fps=4, wide=True)
     (button,), (slider,), (svg,) = page.all("button"), page.all("input"), page.all("svg")
@@ -132,14 +120,6 @@ def test_play_and_range_are_named_and_nothing_starts_alone() -> None:
     assert style["onload"].startswith("((figure) => {") and "prefers-reduced-motion" in style["onload"] + page.text
     assert slider["type"] == "range" and svg["aria-label"] == "Gradients reach further back." and svg["role"] == "img"
     assert any(attrs.get("role") == "region" for attrs in page.all("div"))
-
-
-def test_the_same_film_has_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = []
-    for _ in range(2):
-        monkeypatch.setattr(figure, "_number", itertools.count(1))
-        texts.append(film(scene(), frames(), "step", labels=list("0123"), alt="a film").data)
-    assert texts[0] == texts[1]
 
 
 def test_a_film_that_is_too_big_is_refused_with_its_size() -> None:

@@ -92,12 +92,6 @@ def test_weights_of_other_words_are_refused() -> None:
         view(attention().swapaxes(2, 3))
 
 
-def test_one_layer_and_one_head_leave_nothing_to_choose() -> None:
-    assert 'style="display:none"' not in inside(view())
-    page = inside(attention_view(attention()[:1, :1], TOKENS, source=SOURCE, title="t").data)
-    assert 'style="display:none"' in page and "if(config.headVis.length>1)drawCheckboxes" in page
-
-
 def test_the_view_is_the_same_twice_and_for_every_kind_of_input() -> None:
     layers = list(attention())
     tensors = [torch.from_numpy(layer)[None].requires_grad_() for layer in layers]

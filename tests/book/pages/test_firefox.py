@@ -15,31 +15,32 @@ START = """(async () => {
   }
   return figures.map((figure) => [figure.dataset.live, figure.dataset.state])
 })()"""
+# The reader presses the first button of the trainer; steps are counted in words.
+TRAIN = """(async () => {
+  const figure = document.querySelector('figure[data-live=train]')
+  const button = [...figure.querySelectorAll('button')].find((b) => b.textContent === 'Train')
+  button.click()
+  for (let i = 0; i < 600 && !/step [1-9]/.test(figure.textContent); i++)
+    await new Promise((done) => setTimeout(done, 100))
+  return figure.textContent
+})()"""
 
 
-def test_every_live_figure_starts_without_an_error(firefox, site, address):
+def test_every_live_figure_starts_without_an_error_and_the_first_one_trains(firefox, site, address):
     found, kinds = [], set()
     for name in built.toc():
         if "data-live=" not in (site.folder / f"{name}.html").read_text(encoding="utf-8"):
             continue
         with firefox.tab(f"{address}{name}.html") as tab:
             states = tab.evaluate(START)
+            if not kinds:
+                assert "step 1" in tab.evaluate(TRAIN)
             kinds |= {kind for kind, _ in states}
             found += [f"{name}: {kind} {state}" for kind, state in states if state != "ready"]
             found += [f"{name}: {error}" for error in tab.errors]
             elsewhere = [url for url in tab.requests if not url.startswith((address, "data:", "blob:"))]
             found += [f"{name}: request to elsewhere: {url}" for url in elsewhere]
     assert kinds and not found
-
-
-def test_a_training_makes_steps_on_the_first_page(firefox, address):
-    """The reader presses the first button of the trainer; steps are counted in words."""
-    with firefox.tab(f"{address}{built.toc()[0]}.html") as tab:
-        assert ["train", "ready"] in tab.evaluate(START)
-        figure = "document.querySelector('figure[data-live=train]')"
-        tab.evaluate(f"[...{figure}.querySelectorAll('button')].find((b) => b.textContent === 'Train').click()")
-        tab.wait(f"/step [1-9]/.test({figure}.textContent)")
-        assert not tab.errors
 
 
 def test_what_goes_wrong_is_noticed(firefox):
@@ -49,5 +50,3 @@ def test_what_goes_wrong_is_noticed(firefox):
         tab.evaluate("setTimeout(() => { throw Error('later') })")
         tab.evaluate("new Promise((done) => setTimeout(done, 200))")
         assert any("later" in error for error in tab.errors)
-        with pytest.raises(AssertionError, match="did not come true"):
-            tab.wait("false", 0.2)

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from pages import page_checks
-from pages.page_checks import visit
 from support.helpers import ROOT
 
 from rtx_book.page.tables import sortable_table
@@ -111,21 +110,6 @@ def test_an_explorer_a_copy_and_a_table_on_one_page(opened, axe_script, look):
         assert not page_checks.invisible_focus(page, stops) + page_checks.axe(page, axe_script)
 
 
-def test_there_and_back_is_the_picture_drawn_at_first(opened):
-    page = opened(explorer(), explorer(yours=YOURS))
-    for figure, opens in zip(page.query_selector_all(".book-race"), "01", strict=True):
-        task, axis = figure.query_selector_all("select")
-        start, first = task.input_value(), figure.evaluate(CHART)
-        assert start == opens, "an explorer opens on the reader's task"
-        for other in {"0", "1", "2"} - {start}:
-            task.select_option(other)
-            axis.select_option("2")
-            assert figure.evaluate(CHART) != first
-        axis.select_option("0")
-        task.select_option(start)
-        assert figure.evaluate(CHART) == first
-
-
 def test_the_chart_is_what_the_numbers_say(opened):
     """A line, its name, the finish line and a baseline; what looks like HTML is text."""
     sly = '<img src=x onerror="a()">'
@@ -141,21 +125,6 @@ def test_the_chart_is_what_the_numbers_say(opened):
     alt = it.chart.get_attribute("aria-label")
     assert alt == f"{sly} (higher is better) of 1 models on {sly}, over steps; at 100 steps: {sly} 0.9"
     assert it.figure.locator("img").count() == 0
-
-
-@pytest.mark.parametrize(
-    ("steps", "log", "marks"),
-    [
-        ((10, 1500), False, ["0", "500", "1,000", "1,500"]),
-        ((10, 1000), False, ["0", "250", "500", "750", "1,000"]),
-        ((1, 50), True, ["1", "2", "5", "10", "20", "50"]),
-        ((3, 60_000), True, ["10", "100", "1,000", "10,000"]),
-    ],
-)
-def test_marks_of_an_axis_are_round(opened, steps, log, marks):
-    it = race(opened(digits([{"lane": "gru", "name": "GRU", "seed": 0, "steps": steps, "values": [0.1, 0.9]}])))
-    it.log.set_checked(log)
-    assert it.figure.locator(".grid [text-anchor=middle]").all_text_contents() == marks
 
 
 def test_axes_stretch_the_curves_by_their_cost(opened):
@@ -336,16 +305,6 @@ def test_the_rows_are_chosen_by_keyboard_and_still_sort(opened):
     assert shown(page) == (["RNN", "LSTM", "GRU"], some), "what is missing stays last"
 
 
-def test_a_table_that_is_moved_keeps_its_choice_and_its_one_set_of_controls(opened):
-    """JupyterLab takes a cell out of the page and puts it back, which loads its style sheet again."""
-    page = opened(CHOICE)
-    page.get_by_role("combobox", name="Task").select_option("Copy")
-    page.evaluate("() => { const f = document.querySelector('figure'); f.remove(); document.body.append(f) }")
-    page.wait_for_function("document.querySelector('figure style').sheet")
-    assert page.locator("select").count() == page.locator("[role=status]").count() == 1
-    assert shown(page)[0] == ["Transformer without positions", "GRU"]
-
-
 def test_without_scripts_and_on_paper_there_is_everything_and_no_dead_control(browser, opened, planted):
     context = browser.new_context(java_script_enabled=False, viewport=page_checks.DESKTOP)
     page = context.new_page()
@@ -360,12 +319,3 @@ def test_without_scripts_and_on_paper_there_is_everything_and_no_dead_control(br
         assert [len(part) for part in shown(one)] == [5, 4]
         assert not one.locator("select").is_visible() and not one.locator("[role=status]").is_visible()
     context.close()
-
-
-def test_a_broken_script_is_seen(contexts, planted):
-    broken = explorer().replace("output.textContent = says", "outputs.textContent = says")
-    assert broken != explorer(), "the mistake is planted"
-    with visit(contexts["light"], planted(article(broken), HEAD)) as seen:
-        figure = seen.page.query_selector(".book-race")
-        assert "text did not change" in page_checks.explorer_faults(seen.page, figure)
-        assert any("error in a script" in fault for fault in seen.faults)

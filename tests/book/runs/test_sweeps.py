@@ -121,18 +121,6 @@ def test_runs_that_were_killed_or_found_no_space_are_named_and_end_with_the_same
     assert status == 0 and files(tmp_path) == files(whole[0]) and numbers(tmp_path) == numbers(whole[0])
 
 
-@pytest.mark.weekly
-@needs_snakemake
-@needs_signals
-def test_a_sweep_that_was_killed_whole_goes_on_once_it_is_unlocked(tmp_path, whole):
-    assert end(start(tmp_path, "one", mishaps="tiny-rnn-s0:step:5:die together"))[0] == -9
-    (checkpoint,) = files(tmp_path)
-    assert checkpoint.startswith(".tiny-rnn-s0.") and checkpoint.endswith(".ckpt")
-    assert end(start(tmp_path, "one", "--", "--unlock"))[0] == 0 and files(tmp_path) == [checkpoint]
-    assert end(start(tmp_path, "one"))[0] == 0 and files(tmp_path) == ["tiny-rnn-s0.json"]
-    assert numbers(tmp_path) == {"tiny-rnn-s0": numbers(whole[0])["tiny-rnn-s0"]}
-
-
 @needs_snakemake
 def test_a_run_that_diverges_is_a_result_and_one_that_fails_is_named_last(tmp_path):
     status, said = end(start(tmp_path, "mixed"))
@@ -153,15 +141,6 @@ def test_what_follows_from_a_record_is_made_in_the_same_call_and_what_failed_is_
     assert said.splitlines()[-2:] == last
     begun = (tmp_path / "log").read_text().split()
     assert begun[0] == "tiny-rnn-s0" and sorted(begun) == ["tiny-broken-s0", "tiny-rnn-s0", "tiny-transformer-s0"]
-
-
-@needs_snakemake
-def test_devices_in_turn_are_a_resource(tmp_path):
-    options = ["--device", "cuda:0,cuda:1", "--", "--executor", "local", "--dry-run", "--printshellcmds"]
-    status, said = end(start(tmp_path, "tiny", *options))
-    assert status == 0 and files(tmp_path) == []
-    assert said.count("--device cuda:0 --threads 1") == said.count("--device cuda:1 --threads 1") == 2
-    assert said.count("gpu=1") == 4
 
 
 # Without

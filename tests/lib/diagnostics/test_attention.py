@@ -257,27 +257,6 @@ def test_scores_of_several_numbers_and_bare_numbers(model, ids):
 # ---- what describes one map
 
 
-@pytest.mark.parametrize("levels", [2, 5, 1000])
-def test_kendall_tau_is_scipys(levels):
-    generator = torch.Generator().manual_seed(levels)
-    a = torch.randint(levels, (60,), generator=generator).double()
-    b = a + torch.randint(levels, (60,), generator=generator)
-    assert looks.kendall_tau(a, b) == pytest.approx(kendalltau(a, b).statistic, abs=1e-14)
-
-
-def test_kendall_tau_by_hand():
-    a = torch.tensor([1.0, 2.0, 3.0])
-    assert looks.kendall_tau(a, 10 * a) == 1 and looks.kendall_tau(a, -a) == -1
-    # Pairs: 12 tied in b, 13 and 23 in order, so (2 - 0) / sqrt(3 * 2).
-    assert looks.kendall_tau(a, torch.tensor([1.0, 1.0, 2.0])) == pytest.approx(2 / math.sqrt(6), abs=1e-15)
-    assert math.isnan(looks.kendall_tau(a, torch.ones(3)))
-    for wrong in ((a, a[:2]), (a.unsqueeze(0), a.unsqueeze(0))):
-        with pytest.raises(ValueError, match="must have shape"):
-            looks.kendall_tau(*wrong)
-    with pytest.raises(ValueError, match="NaN"):
-        looks.kendall_tau(a, a / torch.tensor([1.0, 0.0, 1.0]) * 0)
-
-
 # ---- in a Transformer
 
 

@@ -171,21 +171,11 @@ def test_auto_on_other_devices(without, monkeypatch):
 # ---- refusals
 
 GOOD = {"a": torch.zeros(2, 5, 3), "b": torch.zeros(2, 5, 3), "h0": torch.zeros(2, 3)}
-BAD = {
-    "b of one axis": ({"b": torch.zeros(5)}, r"b must have shape \(B, T\), got \(5,\)"),
+BAD = {  # how each check words it is tested in tests/lib/test_shapes.py
     "no step": ({"b": torch.zeros(2, 0, 3)}, r"b must have shape .* got \(2, 0, 3\)"),
     "integers": ({"b": torch.zeros(2, 5, 3, dtype=torch.int64)}, "b must hold floats or complex .* got torch.int64"),
-    "a number": ({"b": 0.5}, r"b must be a tensor of shape \(B, T\), got float"),
-    "a number as a": ({"a": 0.5}, r"a must be a tensor of shape \(2, 5, 3\), got float"),
-    "other a": ({"a": torch.zeros(2, 4, 3)}, r"a must have shape \(2, 5, 3\), got \(2, 4, 3\)"),
     "larger a": ({"a": torch.zeros(1, 2, 5, 3)}, "a must have shape"),
-    "other h0": ({"h0": torch.zeros(1, 3)}, r"h0 must have shape \(2, 3\), got \(1, 3\)"),
-    "other type": (
-        {"a": torch.zeros(2, 5, 3).double()},
-        "a must be of torch.float32, as the input is, got torch.float64",
-    ),
     "complex h0": ({"h0": torch.zeros(2, 3) + 0j}, "h0 must be of torch.float32"),
-    "other device": ({"a": torch.zeros(2, 5, 3, device="meta")}, "a must be on cpu, as the input is, got meta"),
     "backend": ({"backend": "cuda"}, r"backend must be one of \['auto', .*\], got 'cuda'"),
     "no GPU": ({"backend": "triton"}, "b must be on a GPU for backend 'triton'"),
 }

@@ -246,20 +246,13 @@ def test_on_a_device_whose_numbers_cannot_be_looked_at(form):
 # ---- refusals
 
 GOOD = {name: x.float() for name, x in sequence(9, "delta decay").items()}
-BAD = {
-    "q of three axes": ({"q": torch.zeros(2, 9, 6)}, r"q must have shape \(B, H, T, K\), got \(2, 9, 6\)"),
+BAD = {  # how each check words it is tested in tests/lib/test_shapes.py
     "no step": ({"q": torch.zeros(2, 2, 0, 6)}, "q must have shape"),
-    "integers": ({"q": GOOD["q"].long()}, "q must hold floats, got torch.int64"),
     "other k": ({"k": torch.zeros(2, 2, 9, 5)}, r"k must have shape \(2, 2, 9, 6\), got \(2, 2, 9, 5\)"),
     "other v": ({"v": torch.zeros(2, 2, 8, 5)}, r"v must have shape \(2, 2, 9, V\), got \(2, 2, 8, 5\)"),
-    "no value": ({"v": torch.zeros(2, 2, 9, 0)}, "v must have shape"),
     "log_decay": ({"log_decay": torch.zeros(2, 2, 9, 1)}, r"log_decay must have shape \(2, 2, 9, 6\)"),
     "beta": ({"beta": torch.zeros(2, 9)}, r"beta must have shape \(2, 2, 9\), got \(2, 9\)"),
     "state": ({"state": torch.zeros(2, 2, 5, 6)}, r"state must have shape \(2, 2, 6, 5\), got \(2, 2, 5, 6\)"),
-    "type": ({"v": GOOD["v"].double()}, "v must be of torch.float32, as the input is, got torch.float64"),
-    "device": ({"beta": GOOD["beta"].to("meta")}, "beta must be on cpu, as the input is, got meta"),
-    "a number": ({"log_decay": 0.5}, "log_decay must be a tensor of shape"),
-    "nothing": ({"v": None}, "v must be a tensor of shape"),
     "backend": ({"backend": "scan"}, r"backend must be one of \['auto', 'loop', 'chunks'\], got 'scan'"),
     "chunk": ({"chunk": 0}, "chunk must be at least 1, got 0"),
 }

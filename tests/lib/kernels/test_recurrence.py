@@ -216,13 +216,9 @@ GOOD = {"z": torch.zeros(2, 5, 3), "u": torch.zeros(3), "h0": torch.zeros(2, 3)}
     "change, message",
     [
         ({"z": torch.zeros(2, 0, 3)}, r"z must have shape \(B, T, N\) with every size at least 1, got \(2, 0, 3\)"),
-        ({"z": torch.zeros(5, 3)}, "z must have shape"),
         ({"z": torch.zeros(2, 5, 3, dtype=torch.complex64)}, "z must hold floats, got torch.complex64"),
         ({"u": torch.zeros(4)}, r"u must have shape \(3,\), got \(4,\)"),
-        ({"u": torch.zeros(3, dtype=torch.float64)}, "u must be of torch.float32, as the input is, got torch.float64"),
-        ({"u": torch.zeros(3, device="meta")}, "u must be on cpu, as the input is, got meta"),
         ({"h0": torch.zeros(1, 3)}, r"h0 must have shape \(2, 3\)"),
-        ({"u": 0.5}, "u must be a tensor of shape"),
         ({"backend": "cuda"}, "backend must be one of .*'cuda'"),
         ({"backend": "triton"}, "z must be on a GPU"),
     ],

@@ -93,14 +93,6 @@ def test_every_form_by_every_backend(eigenvalues, discretisation, backend):
         assert worst(ours[:2], loop[:2]) < 1e-12 and worst(ours[2:], loop[2:]) < 1e-10
 
 
-def test_what_is_fixed_is_what_does_not_change():
-    u, delta, A, B, C, h0 = sequence()
-    delta, B, C = delta[0, 0] + 0.1, B[0, 0], C[0, 0]
-    whole = [delta.expand_as(u), A, B.expand(2, 7, 4), C.expand(2, 7, 4), h0]
-    ours = selective_scan(u, delta, A, B.expand(3, 4), C.expand(3, 4), h0)
-    assert worst(ours, selective_scan(u, *whole)) < 1e-14
-
-
 @eigenvalues
 @pytest.mark.parametrize("backend", ["numba", "loop"])
 @pytest.mark.parametrize("alike", [False, True])
@@ -133,26 +125,6 @@ def test_any_strides():
     constant = [tensors[0], tensors[1][:, :1].expand_as(tensors[1]), *tensors[2:]]
     for given in (turned, spread, constant):
         assert worst(results(given, "numba"), results(given, "loop")) < 1e-11
-
-
-def test_no_state_is_a_state_of_zeros_and_none_is_changed():
-    *tensors, h0 = sequence()
-    kept = h0.clone()
-    for ours, zeros in zip(selective_scan(*tensors), selective_scan(*tensors, 0 * h0), strict=True):
-        assert torch.equal(ours, zeros)
-    selective_scan(*tensors, h0)
-    assert torch.equal(h0, kept)
-
-
-@eigenvalues
-def test_pieces_are_the_whole_to_the_bit(eigenvalues):
-    u, delta, A, B, C, h0 = sequence(2, 50, 17)
-    whole, last = selective_scan(u, delta, A, B, C, h0, eigenvalues=eigenvalues)
-    pieces = []
-    for part in (slice(0, 1), slice(1, 30), slice(30, 50)):
-        y, h0 = selective_scan(u[:, part], delta[:, part], A, B[:, part], C[:, part], h0, eigenvalues=eigenvalues)
-        pieces.append(y)
-    assert torch.equal(torch.cat(pieces, 1), whole) and torch.equal(h0, last)
 
 
 @pytest.mark.parametrize("backend", ["numba", "loop", "auto"])
@@ -236,12 +208,12 @@ def test_a_package_that_is_missing_is_named(without):
 # ---- what is refused
 
 WRONG = {
-    "u": [lambda x: x[0], lambda x: x[:, :0], lambda x: x.long()],
-    "delta": [lambda x: x[:, 1:], lambda x: x[0], lambda x: x.float(), lambda x: x.to("meta"), lambda x: 0.5],
-    "A": [lambda x: x[1:], lambda x: x[:, :0], lambda x: x.half()],
-    "B": [lambda x: x[:, 1:], lambda x: x[0, 0], lambda x: 0.5],
+    "u": [lambda x: x[:, :0], lambda x: x.long()],
+    "delta": [lambda x: x[:, 1:], lambda x: x.float(), lambda x: 0.5],
+    "A": [lambda x: x[1:], lambda x: x[:, :0]],
+    "B": [lambda x: x[:, 1:], lambda x: x[0, 0]],
     "C": [lambda x: x[..., 1:], lambda x: x[0, :2]],
-    "state": [lambda x: x[1:], lambda x: x[..., 1:], lambda x: x.float()],
+    "state": [lambda x: x[1:]],
 }
 
 

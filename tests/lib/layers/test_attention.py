@@ -7,20 +7,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 from reference.plain_loops import attend
-from support.compare import draw, furthest, outcomes, random_parameters, worst
+from support.compare import draw, furthest, outcomes, worst
 from support.helpers import drawn, refusals, relative_error
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from rtx_lib.layers import (
-    SCHEMES,
-    AdditiveAttention,
-    MultiHeadAttention,
-    causal_mask,
-    dot_product_attention,
-    make_positions,
-    padding_mask,
-)
+from rtx_lib.layers import AdditiveAttention, MultiHeadAttention, causal_mask, dot_product_attention, padding_mask
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -103,25 +95,6 @@ def test_equals_the_plain_loops(kind, path, bias):
                 z, _ = model(*inputs, mask=None if causal else mask, causal=causal)
                 assert furthest(z, y, [*inputs, *model.parameters()]) < 1e-12
             assert (len(seen) == (path == "explicit") and not seen) or worst(seen, [weights]) < 1e-12
-
-
-@pytest.mark.parametrize("kind", MASKS)
-@pytest.mark.parametrize("biased", [False, True])
-def test_the_readable_form_equals_the_loops_and_the_kernel(biased, kind):
-    for seed, (b, t, s, h, k) in enumerate(SHAPES):
-        t = min(t, s)
-        q, key = draw(b, h, t, k, seed=seed).requires_grad_(), draw(b, h, s, k, seed=seed + 1).requires_grad_()
-        v = draw(b, h, s, k + 1, seed=seed + 2).requires_grad_()
-        bias = draw(h, t, s, seed=seed + 3).requires_grad_() if biased else None
-        inputs, mask = [q, key, v, *([bias] if biased else [])], make_mask(kind, b, t, s, h, seed)
-        for scale in (None, 0.3):
-            found = dot_product_attention(q, key, v, mask=mask, bias=bias, scale=scale)
-            assert furthest(found, attend(q, key, v, mask, bias, scale), inputs) < 1e-12
-            both = bias if mask is None else mask if bias is None else bias.masked_fill(~mask, -math.inf)
-            both = both if mask is None else both.expand(b, h, t, s)  # it takes no mask of one axis
-            if "empty" not in kind:
-                fused = F.scaled_dot_product_attention(q, key, v, both, scale=scale)
-                assert furthest(found[0], fused, inputs) < 1e-12
 
 
 def test_weights_move_here_from_torch_and_back():
@@ -398,27 +371,6 @@ BAD = [
 
 
 test_bad_input = refusals(BAD, lambda: make(6, 3).float())
-
-
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_each_scheme_enters_where_it_should(scheme, path, causal):
-    """Attention put together by hand from the scheme's methods gives the same, gradients too."""
-    positions = make_positions(scheme, width=12, heads=3, clip=2, causal=causal)
-    model, x = random_parameters(make(12, 3, positions=positions)), draw(2, 5, 12).requires_grad_()
-    look(model, path)
-    embedded = positions.embed(x) if hasattr(positions, "embed") else x
-    z = F.linear(embedded, model.in_proj_weight, model.in_proj_bias)
-    q, k, v = (part.unflatten(-1, (3, -1)).transpose(1, 2) for part in z.chunk(3, dim=-1))
-    if hasattr(positions, "rotate"):
-        q, k = positions.rotate(q, k, 0)
-    bias = positions.score_bias(q, k, 0) if hasattr(positions, "score_bias") else None
-    out, weights = dot_product_attention(q, k, v, mask=causal_mask(5) if causal else None, bias=bias)
-    if hasattr(positions, "value_bias"):
-        out = out + positions.value_bias(weights)
-    by_hand = model.out_proj(out.transpose(1, 2).flatten(2))
-    assert furthest(model(embedded, causal=causal)[0], by_hand, [x, *model.parameters()]) < 1e-12
 
 
 def test_second_derivatives_are_had_or_refused_in_a_sentence():

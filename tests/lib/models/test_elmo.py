@@ -8,7 +8,7 @@ import torch
 from reference.elmo_loops import projected_step, read
 from reference.plain_loops import lstm_step
 from support.compare import draw, ids, random_parameters
-from support.far_device import FAR, FarDevice, assert_equal, run, run_far
+from support.far_device import FAR, FarDevice
 from support.helpers import drawn, relative_error
 from torch import nn, tensor
 
@@ -244,16 +244,6 @@ def test_what_a_layer_adds_has_dropout_too():
     _, first, second = model.read(x)[0]
     dropped = second == 0
     assert 0.3 < dropped.double().mean() < 0.7 and torch.allclose(second[~dropped], 2 * first[~dropped])
-
-
-@pytest.mark.parametrize("kind", ["plain", "clipped", "characters"])
-def test_on_a_device_nothing_is_mixed_and_nothing_waits(kind):
-    """With padding, whose places must not be looked at there."""
-    if kind == "characters":
-        model, x = with_characters().float(), spell(MANY, 9)
-    else:
-        model, x = build(kind, padding=0).float(), tensor([[1, 2, 3], [4, 0, 0]])
-    assert_equal(run_far(model, x), run(model, x))
 
 
 @pytest.mark.parametrize("kind", ["plain", "clipped"])

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 import torch
-from lib.models.test_contract import MODELS, B, example, make
+from lib.models.test_contract import KINDS, MODELS, B, example, make, names
 from support import needs
 from support.helpers import relative_error
 from torch.func import functional_call, grad, jvp, stack_module_state, vmap
@@ -20,7 +20,7 @@ pytestmark = [
 ]
 
 EXCUSED = {
-    "jvp": ["plain-gpt", "convs2s", "convs2s-last", "rg-lru", "rg-lru-paper", "griffin", "griffin-heads"],
+    "jvp": ["plain-gpt", "convs2s", "convs2s-last", "rg-lru", "rg-lru-heads", "griffin", "griffin-heads"],
     "second": ["plain-gpt", "convs2s", "convs2s-last"],  # ConvS2S scales some gradients
     "vmap": ["xl-adaptive"],  # how many ids a cluster has is a value
 }
@@ -30,8 +30,12 @@ ANY_LENGTH += ("s4d-convolution", "rwkv-channel", "retention-parallel", "tcn", "
 ANY_LENGTH += ("transformer", "translator", "xl", "gpt", "plain-gpt", "bert", "bytenet", "convs2s")
 
 
-def names(way=""):
-    return pytest.mark.parametrize("name", [name for name in MODELS if name not in EXCUSED.get(way, ())])
+def going(way):
+    """The models that go this way."""
+    return names(*EXCUSED.get(way, ()), every_push=KINDS)
+
+
+soon = names(every_push=["lstm-fused", "mlstm", "mamba", "xl", "gpt-2", "seq2seq"])  # seconds each
 
 
 def agree(ours, theirs, bound):
@@ -44,7 +48,7 @@ def row(x, b):
     return tuple(part[b] for part in x) if isinstance(x, tuple) else x[b]
 
 
-@names("vmap")
+@going("vmap")
 def test_gradients_of_each_sequence_by_vmap(name):
     model, x = make(name), example(name)
     weights = dict(model.named_parameters())
@@ -59,7 +63,7 @@ def test_gradients_of_each_sequence_by_vmap(name):
         agree([each[b] for each in found.values()], alone, 1e-9)
 
 
-@names("vmap")
+@going("vmap")
 def test_an_ensemble_of_weights_by_vmap(name):
     models, x = [make(name, seed) for seed in range(2)], example(name)
     y = vmap(lambda *weights: functional_call(models[0], weights, (x,))[0])(*stack_module_state(models))
@@ -67,7 +71,7 @@ def test_an_ensemble_of_weights_by_vmap(name):
         assert relative_error(ours, model(x)[0]) < 1e-10
 
 
-@names("jvp")
+@going("jvp")
 def test_a_forward_derivative_is_the_slope(name):
     model, x = make(name), example(name)
     weights = {key: value.detach() for key, value in model.named_parameters()}
@@ -80,7 +84,7 @@ def test_a_forward_derivative_is_the_slope(name):
     agree([slope], [(at(1e-6) - at(-1e-6)) / 2e-6], 1e-4)
 
 
-@names("second")
+@going("second")
 def test_a_second_derivative_is_the_slope_of_the_first(name):
     model, x = make(name), example(name)
     keys, values = zip(*model.named_parameters(), strict=True)
@@ -97,13 +101,6 @@ def test_a_second_derivative_is_the_slope_of_the_first(name):
     slopes = [(up - down) / 2e-6 for up, down in zip(first(1e-6)[1], first(-1e-6)[1], strict=True)]
     largest = max(slope.abs().max() for slope in slopes)
     agree([part / largest for part in second], [slope / largest for slope in slopes], 1e-3)
-
-
-SOON = ["lstm-fused", "gru", "indrnn-layer", "slstm", "mlstm", "qrnn", "lru", "mamba", "delta-net", "rg-lru"]
-SOON += ["local-gru", "xl", "gpt-2", "seq2seq"]
-
-
-soon = pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in SOON else pytest.mark.weekly) for n in MODELS])
 
 
 @pytest.mark.slow

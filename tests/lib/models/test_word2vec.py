@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from support.far_device import FAR, FarDevice, assert_equal, run, run_far
+from support.far_device import FAR, assert_equal, run, run_far
 from support.helpers import drawn, refusals, relative_error
 from torch import tensor
 
@@ -169,18 +169,6 @@ def fitted(seed=0, size=2, passes=6, **how):
 def test_the_same_seed_trains_the_same():
     (one, curve), (same, again), (other, _) = fitted(1, passes=1), fitted(1, passes=1), fitted(2, passes=1)
     assert torch.equal(one.inputs, same.inputs) and curve == again and not torch.equal(one.inputs, other.inputs)
-
-
-def test_training_mixes_no_devices():
-    """What is far away computes what the CPU computes; the batches come from there."""
-    one, curve = fitted(passes=1)
-    text, other = SkipGrams(PAIRS, 20, window=1, noise=cumulative_table, length=16), drawn(0, Word2Vec, 20, 8).float()
-    with FarDevice():
-        other.to(FAR)
-        again = fit_word2vec(other, text.passes(1, 2, generator=torch.Generator().manual_seed(0)))
-        other.cpu()
-    assert_equal(other.parameters(), one.parameters())
-    assert [loss for _, loss in again] == pytest.approx([loss for _, loss in curve], rel=1e-4)
 
 
 def test_the_rate_falls_to_a_ten_thousandth():

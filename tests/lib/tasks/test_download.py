@@ -4,7 +4,6 @@ import hashlib
 import os
 import re
 import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -195,14 +194,6 @@ def test_a_read_only_cache_without_the_file(offer, server, folder: Path, monkeyp
     assert server.seen == asked
 
 
-def test_a_cache_folder_that_cannot_be_made(offer, folder: Path, monkeypatch) -> None:
-    offer("right")
-    (folder / "file").write_text("not a folder")
-    monkeypatch.setenv("RTX_DATA", str(folder / "file" / "cache"))
-    refused("is not there, and the folder is not writable")
-    assert "not writable" in download.try_fetch(NAME)
-
-
 def test_a_folder_in_the_place_of_the_file(offer, folder: Path) -> None:
     offer("right")
     (folder / NAME).mkdir()
@@ -289,13 +280,6 @@ def test_command_line(offer, folder: Path, capsys: pytest.CaptureFixture[str], m
     with pytest.raises(SystemExit, match="2"):
         download.main(["nothing"])
     assert "got 'nothing'" in capsys.readouterr().err
-
-
-def test_command_line_starts_without_warnings(folder: Path) -> None:
-    command = [sys.executable, "-W", "error", "-m", "rtx_lib.tasks.download", "--list"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0 and done.stderr == ""
-    assert all(name in done.stdout for name in FILES) and held(folder) == []
 
 
 def test_table() -> None:
