@@ -266,7 +266,7 @@ RECURRENT += [name for name in FLOATS if name.startswith(("slstm", "mlstm"))]
 # One model of each kind that reads and carries in a way of its own.
 USUAL = ["rnn", "lstm-both-ways", "gru-fused", "indrnn", "qrnn", "slstm-conv", "mamba", "delta-net", "rwkv-time"]
 USUAL += ["retention", "tcn", "r-transformer", "transformer-rotary", "xl", "readout-ids", "gpt", "elmo", "bert"]
-USUAL += ["xlnet", "seq2seq", "bytenet", "convs2s", "translator"]
+USUAL += ["griffin", "mamba-lm", "xlnet", "seq2seq", "bytenet", "convs2s", "translator"]
 # These and some more differ in what torch's ways, or another device, may trip over.
 KINDS = [*USUAL, "lstm-fused", "gru", "indrnn-layer", "slstm", "mlstm", "lru", "rg-lru", "local-gru", "gpt-2", "lstm"]
 KINDS += ["mamba-2", "s4d-convolution", "min-gru-log", "captioner-attention", "memory-network"]
