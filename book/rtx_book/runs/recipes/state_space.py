@@ -39,9 +39,9 @@ CHOICE = [
 _KEEPERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "s4d": ("S4D", "s4d", {}),
     "lru": ("LRU", "lru", {"r_min": 0.9, "r_max": 0.999}),
-    "lstm": ("LSTM", "lstm", {}),
+    "lstm": ("LSTM with forget bias 4", "lstm", {"forget_bias": 4.0}),
 }
-_WAIT_RATES = dict.fromkeys(_KEEPERS, 3e-3)
+_WAIT_RATES = {"s4d": 1e-2, "lru": 3e-3, "lstm": 3e-3}
 _WAIT = _SETTINGS | {"task": "copy", "task_arguments": {"delay": 100, "length": 5}, "batch_size": 32, "steps": 400}
 
 WAIT = [
