@@ -154,7 +154,7 @@ class TimeInvariantMamba(Mamba):
 
 
 class MambaLM(nn.Module):
-    """The language model of the paper's section 4.2: nothing but blocks, each behind a norm, and a table at both ends.
+    """The language model of the paper (section 4.2): blocks alone, each behind a norm, and one table at both ends.
 
     ::
 
