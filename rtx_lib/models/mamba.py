@@ -229,7 +229,7 @@ def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return renamed(arrays, OFFICIAL)
 
 
-def official_sizes(weights: Mapping[str, Tensor]) -> dict[str, int]:
+def official_sizes(weights: Mapping[str, Tensor]) -> dict[str, Any]:
     """The arguments of a :class:`Mamba` that has these parameters."""
     (inner, states), width = weights["A_log"].shape, len(weights["out_proj.weight"])
     sizes = {"width": width, "state_size": states, "expand": inner // width}
