@@ -158,7 +158,7 @@ class TimeInvariantMamba(Mamba):
 
 
 class MambaLM(nn.Module):
-    """The language model of the paper's section 4.2: nothing but blocks, each behind a norm, and a table at both ends.
+    """The language model of the paper (section 4.2): blocks alone, each behind a norm, and one table at both ends.
 
     ::
 
@@ -233,7 +233,7 @@ def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return renamed(arrays, OFFICIAL)
 
 
-def official_sizes(weights: Mapping[str, Tensor]) -> dict[str, int]:
+def official_sizes(weights: Mapping[str, Tensor]) -> dict[str, Any]:
     """The arguments of a :class:`Mamba` that has these parameters."""
     (inner, states), width = weights["A_log"].shape, len(weights["out_proj.weight"])
     sizes = {"width": width, "state_size": states, "expand": inner // width}

@@ -62,7 +62,7 @@ def mixers(
     """
     one = isinstance(mixer, str)
     names: Sequence[Any] = [mixer] if one else mixer
-    each: Sequence[Any] = [options or {}] if one else options or [{}] * len(names)
+    each: Any = [options or {}] if one else options or [{}] * len(names)
     if unknown := [name for name in names if name not in MIXERS]:
         raise ValueError(f"mixer must be one of {sorted(MIXERS)}, got {unknown[0]!r}")
     if isinstance(each, dict) or len(each) != len(names):
