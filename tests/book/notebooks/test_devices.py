@@ -24,6 +24,8 @@ PLANTED = {
     + "ax.xaxis.set_major_formatter(lambda x, _: str(far.numpy()))\nrtx_book.show(fig, 'a line')",
 }
 
+pytestmark = pytest.mark.weekly
+
 
 def run(folder, *paths):
     """Chapters in a process of their own, in an empty folder."""
@@ -38,7 +40,6 @@ def chapters(request, tmp_path_factory):
     return run(tmp_path_factory.mktemp("chapters"), *(NOTEBOOKS[name] for name in NOTEBOOKS if name in asked))
 
 
-@pytest.mark.weekly
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_chapter_runs_on_another_device(chapters, name):
     ran = re.search(rf"^{name}: 0 faults, (\d+) operations", chapters.stdout, flags=re.M)
@@ -46,7 +47,6 @@ def test_chapter_runs_on_another_device(chapters, name):
     assert int(ran[1]) > 1000, "its models were on the device"
 
 
-@pytest.mark.weekly
 def test_planted_mistakes_of_chapters_are_seen(tmp_path):
     paths = []
     for name, text in PLANTED.items():

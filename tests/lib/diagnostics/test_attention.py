@@ -269,7 +269,7 @@ def test_rank_agreement_is_a_mean_of_means():
     assert mean == pytest.approx(sum(by_hand) / 3)
     assert half == pytest.approx(1.96 * torch.tensor(by_hand).std().item() / math.sqrt(3))
     mean, half = looks.rank_agreement(maps[:1], maps[:1])
-    assert mean == 1 and math.isnan(half)
+    assert mean == pytest.approx(1) and math.isnan(half)
     for wrong in (others[:2], [m.T for m in others]):
         with pytest.raises(ValueError, match=r"shorter|longer|shape"):
             looks.rank_agreement(maps, wrong)

@@ -97,6 +97,25 @@ def test_equals_the_plain_loops(kind, path, bias):
             assert (len(seen) == (path == "explicit") and not seen) or worst(seen, [weights]) < 1e-12
 
 
+@pytest.mark.parametrize("kind", MASKS)
+@pytest.mark.parametrize("biased", [False, True])
+def test_the_readable_form_equals_the_loops_and_the_kernel(biased, kind):
+    for seed, (b, t, s, h, k) in enumerate(SHAPES):
+        t = min(t, s)
+        q, key = draw(b, h, t, k, seed=seed).requires_grad_(), draw(b, h, s, k, seed=seed + 1).requires_grad_()
+        v = draw(b, h, s, k + 1, seed=seed + 2).requires_grad_()
+        bias = draw(h, t, s, seed=seed + 3).requires_grad_() if biased else None
+        inputs, mask = [q, key, v, *([bias] if biased else [])], make_mask(kind, b, t, s, h, seed)
+        for scale in (None, 0.3):
+            found = dot_product_attention(q, key, v, mask=mask, bias=bias, scale=scale)
+            assert furthest(found, attend(q, key, v, mask, bias, scale), inputs) < 1e-12
+            both = bias if mask is None else mask if bias is None else bias.masked_fill(~mask, -math.inf)
+            both = both if mask is None else both.expand(b, h, t, s)  # it takes no mask of one axis
+            if "empty" not in kind:
+                fused = F.scaled_dot_product_attention(q, key, v, both, scale=scale)
+                assert furthest(found[0], fused, inputs) < 1e-12
+
+
 def test_weights_move_here_from_torch_and_back():
     for bias in (True, False):
         theirs = nn.MultiheadAttention(12, 3, bias=bias, batch_first=True)
