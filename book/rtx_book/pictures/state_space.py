@@ -37,8 +37,8 @@ def draw_leak(u: Sequence[float], marks: Sequence[int]) -> Figure:
     fig, axes = plt.subplots(3, 1, figsize=(5.8, 3.7), sharex=True, height_ratios=[1, 1, 1])
     rows = (
         ("input", np.asarray(u), GREY),
-        ("state, the same step throughout", leak(u, np.full(len(u), 0.25)), CYCLE[1]),
-        ("state, a large step at the marks alone", leak(u, chosen), CYCLE[0]),
+        ("state, the same step throughout", leak(u, [0.25] * len(u)), CYCLE[1]),
+        ("state, a large step at the marks alone", leak(u, chosen.tolist()), CYCLE[0]),
     )
     for ax, (name, line, colour) in zip(axes, rows, strict=True):
         ax.axhline(0, color=GREY, linewidth=0.6)
@@ -171,7 +171,12 @@ def steps_of(model: Any, x: Tensor) -> Tensor:
     seen: list[Tensor] = []
 
     def watched(choose: Any) -> Any:
-        return lambda u: seen.append(choose(u)[0].expand_as(u)[0]) or choose(u)
+        def selected(u: Tensor) -> Any:
+            delta, B, C = choose(u)
+            seen.append(delta.expand_as(u)[0])
+            return delta, B, C
+
+        return selected
 
     for mixer in model.mixers:
         mixer.selected = watched(mixer.selected)

@@ -13,7 +13,7 @@ _BLOCKS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "no-gate": ("Mamba without its gate", "mamba-ungated", {}),
     "s4d": ("S4D", "s4d", {}),
 }
-_RATES = dict.fromkeys(_BLOCKS, 1e-2) | {"mamba": 3e-2, "no-convolution": 3e-2}
+_RATES = dict.fromkeys(_BLOCKS, 1e-2) | {"mamba": 3e-2, "no-convolution": 3e-2, "no-gate": 3e-2}
 _SETTINGS = COSINE | {"batch_size": 64, "warmup": 50, "eval_every": 100, "eval_batches": 1}
 _COPYING = _SETTINGS | {"task": "selective-copying", "task_arguments": {"tokens": 4, "places": 28}, "steps": 600}
 _COPYING |= {"elsewhere": {"T = 64": {"places": 60}}}
@@ -38,9 +38,10 @@ CHOICE = [
 # Copy memory: five symbols, 100 blanks, the five again. What is kept does not depend on what is read.
 _KEEPERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "s4d": ("S4D", "s4d", {}),
+    "lru": ("LRU", "lru", {"r_min": 0.9, "r_max": 0.999}),
     "lstm": ("LSTM with forget bias 4", "lstm", {"forget_bias": 4.0}),
 }
-_WAIT_RATES = {"s4d": 1e-2, "lstm": 3e-3}
+_WAIT_RATES = {"s4d": 1e-2, "lru": 1e-2, "lstm": 1e-2}
 _WAIT = _SETTINGS | {"task": "copy", "task_arguments": {"delay": 100, "length": 5}, "batch_size": 32, "steps": 400}
 
 WAIT = [
