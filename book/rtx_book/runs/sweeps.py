@@ -98,7 +98,7 @@ SWEEPS: dict[str, Sweep] = {
         "recurrence returns: fresh seeds, elsewhere", returns.REPEATED, AGAIN_SEEDS, follow=tuning.next_returned_again
     ),
     "scenes": Sweep("captions of scenes", scenes.RECIPES, (0, 1, 2, 3, 4)),
-    "scenes-rates": _rates("captions", scenes.TUNED, scenes.TRIALS),
+    "scenes-rates": Sweep("the rates of the captions", scenes.TRIALS, scenes.SEEDS, follow=tuning.next_told),
     "race-rates": Sweep("the rates that the lanes of the race tried", race.TRIALS, (0,), follow=tuning.next_trials),
     "race": Sweep("the race: trials, finals and what won", race.CANDIDATES, race.SEEDS, follow=tuning.next_runs),
     "race-lengths": Sweep("the race: shorter and longer sequences", race.LENGTHENED, follow=tuning.next_lengths),

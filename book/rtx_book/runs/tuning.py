@@ -12,7 +12,7 @@ from typing import Any
 
 from rtx_book.paths import runs_folder
 from rtx_book.records.records import Record
-from rtx_book.runs.recipes import Recipe, returns
+from rtx_book.runs.recipes import Recipe, returns, scenes
 from rtx_book.runs.recipes import race as plan
 from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, AGAIN_SETS, again
 from rtx_book.runs.runs import made
@@ -143,16 +143,18 @@ def repeated(task: str, lane: str, folder: Path | None = None) -> tuple[list[Rec
     return recipes, _missing(recipes, AGAIN_SEEDS, folder)
 
 
-def returned(recipe: Recipe, folder: Path | None = None) -> tuple[float | None, Runs]:
+def returned(
+    recipe: Recipe, folder: Path | None = None, by: Any = None, seeds: Iterable[int] = returns.TUNING_SEEDS
+) -> tuple[float | None, Runs]:
     """The rate of a mixer: of the least median loss; None while runs are missing that decide it, and these."""
     tried: dict[float, float] = {}
     rates: list[float] = [*returns.RATES]
     while rates:
-        trials = {lr: returns.trial(recipe, lr) for lr in rates}
-        if missing := _missing(trials.values(), returns.TUNING_SEEDS, folder):
+        trials = {lr: (by or returns).trial(recipe, lr) for lr in rates}
+        if missing := _missing(trials.values(), seeds, folder):
             return None, missing
         for lr, own in trials.items():
-            runs = (made(folder or runs_folder(), own, seed)[1] or {} for seed in returns.TUNING_SEEDS)
+            runs = (made(folder or runs_folder(), own, seed)[1] or {} for seed in seeds)
             tried[lr] = statistics.median(loss(run, own) for run in runs)
         further = beyond(ranked(tried)[0], tried)
         rates = [] if further is None else [further]
@@ -208,6 +210,11 @@ def next_rates(recipes: Iterable[Recipe], folder: Path | None = None) -> Runs:
 def next_returned_again(folder: Path | None = None) -> Runs:
     """Its runs with fresh seeds, on two sets of instructions."""
     return sorted(_missing(returns.REPEATED, AGAIN_SEEDS, folder), key=lambda run: run[1])
+
+
+def next_told(folder: Path | None = None) -> Runs:
+    """Trials of the models that caption scenes."""
+    return [run for recipe in scenes.RECIPES for run in returned(recipe, folder, scenes, scenes.SEEDS)[1]]
 
 
 def next_again(folder: Path | None = None) -> Runs:

@@ -8,7 +8,7 @@ from support.made_records import whole, write
 
 from rtx_book.runs import tuning
 from rtx_book.runs.recipes import race as plan
-from rtx_book.runs.recipes import returns
+from rtx_book.runs.recipes import returns, scenes
 from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, AGAIN_SETS, again
 from rtx_book.runs.tuning import GRID, beyond, next_runs, next_trials, ranked, tuned
 
@@ -149,6 +149,14 @@ def test_a_mixer_has_the_rate_of_the_least_median_on_validation_and_looks_beyond
     )
     tries(0.1, 9, 1, 9)
     assert tuning.returned(recipe, tmp_path) == (0.03, [])
+
+
+def test_captions_try_their_rates_with_a_seed_that_no_page_shows(tmp_path):
+    runs = tuning.next_told(tmp_path)
+    assert len(runs) == 9 and {seed for _, seed in runs} == {*scenes.SEEDS} and not {*scenes.SEEDS} & {0, 1, 2, 3, 4}
+    for recipe, _ in runs:
+        put(tmp_path, recipe, recipe.lr, scenes.SEEDS[0])  # the least rate is the best: the next one below is tried
+    assert {recipe.lr for recipe, _ in tuning.next_told(tmp_path)} == {1e-3}
 
 
 def test_lengths_and_sizes_follow_from_the_rate_that_is_decided(tmp_path, monkeypatch):

@@ -4,9 +4,16 @@ from dataclasses import replace
 from typing import Any
 
 from .recipe import COSINE, Recipe
-from .returns import trials
+from .returns import TUNING_SEEDS
+from .returns import trial as tried
 
 ABOUT = {"first": "told once, before the first word", "every": "told at every word", "attention": "that looks back"}
+SEEDS = TUNING_SEEDS[:1]
+"""The seed that tries rates; what the chapters show has others."""
+
+# By the rule of the chapter on what returned, with one seed: the least loss on the validation scenes at the end of a
+# trial, which is short. The trials were made when the vectors of places began with a standard deviation of 0.1. There
+# attention had 0.616 with 0.03 and 0.632 with 0.01; as it is trained now, in 480 steps, 0.518 and 0.471.
 RATES = {"first": 1e-2, "every": 1e-2, "attention": 1e-2}
 
 
@@ -17,8 +24,10 @@ def _told(way: str, lr: float) -> Recipe:
     return Recipe(f"scenes-{way}", about, "captioner", "scenes", 3200, 32, lr, {"told": way}, **settings)
 
 
-RECIPES = [_told(way, lr) for way, lr in RATES.items()]
-TUNED = [replace(recipe, steps=recipe.steps // 8) for recipe in RECIPES]
-"""What tries rates: the same training, an eighth as long."""
+def trial(recipe: Recipe, lr: float) -> Recipe:
+    """A short training at one rate, on twice the batch."""
+    return tried(replace(recipe, steps=250, batch_size=64), lr)
 
-TRIALS = trials(TUNED)
+
+RECIPES = [_told(way, lr) for way, lr in RATES.items()]
+TRIALS = [trial(recipe, lr) for recipe in RECIPES for lr in (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1)]
