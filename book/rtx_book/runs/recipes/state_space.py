@@ -13,7 +13,7 @@ _BLOCKS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "no-gate": ("Mamba without its gate", "mamba-ungated", {}),
     "s4d": ("S4D", "s4d", {}),
 }
-_RATES = dict.fromkeys(_BLOCKS, 1e-2) | {"mamba": 3e-2, "no-convolution": 3e-2, "no-gate": 3e-2}
+_RATES = dict.fromkeys(_BLOCKS, 1e-2) | {"mamba": 3e-2, "no-convolution": 3e-2, "no-gate": 3e-2, "s4d": 3e-2}
 _SETTINGS = COSINE | {"batch_size": 64, "warmup": 50, "eval_every": 100, "eval_batches": 1}
 _COPYING = _SETTINGS | {"task": "selective-copying", "task_arguments": {"tokens": 4, "places": 28}, "steps": 600}
 _COPYING |= {"elsewhere": {"T = 64": {"places": 60}}}
