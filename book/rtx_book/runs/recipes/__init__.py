@@ -19,23 +19,9 @@ from . import (
 )
 from .recipe import Recipe, recipe_of
 
-RECIPES: dict[str, Recipe] = {
-    recipe.name: recipe
-    for part in (
-        recurrence,
-        topics,
-        scenes,
-        attention,
-        between,
-        parallel,
-        pretraining,
-        orders,
-        state_space,
-        hybrids,
-        returns,
-    )
-    for recipe in part.RECIPES
-}
+_PARTS = (recurrence, topics, scenes, attention, between, parallel, pretraining, orders, state_space, hybrids, returns)
+
+RECIPES: dict[str, Recipe] = {recipe.name: recipe for part in _PARTS for recipe in part.RECIPES}
 
 BESIDE: dict[str, Recipe] = {
     recipe.name: recipe
