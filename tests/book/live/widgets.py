@@ -7,6 +7,7 @@ from live.parity import disturb
 
 from rtx_book.page.live.packing import pack_merges
 from rtx_lib.layers import LSTM, RNN, MixerStack, Readout, SelectiveRecurrence
+from rtx_lib.layers.mixing import AttentionMixer
 from rtx_lib.models import BERT, Captioner, Mamba, TimeInvariantMamba
 from rtx_lib.models.neural_gpu import NeuralGPU
 from rtx_lib.models.r_transformer import LocalRNN, RTransformer
@@ -136,6 +137,11 @@ def selected():
     return {"models": models, "text": "." * 10 + "ab..c" + "." * 9 + "n..."}
 
 
+def lookup():
+    model = MixerStack(37, 37, AttentionMixer, width=8, layers=2, mlp=0, vocabulary=37)
+    return {"models": {"model": disturb(model, 0.5)}, "text": "a1 b2 c3 ba"}
+
+
 def scene():
     ways = {"once": "first", "at every word": "every", "looking back": "attention"}
     models = {
@@ -148,7 +154,7 @@ def scene():
 
 
 GIVEN = {  # of each kind: what `play` is given
-    **{made.__name__: made for made in (adder, choose, digits, gaps, guess, parity, pieces, positions)},
+    **{made.__name__: made for made in (adder, choose, digits, gaps, guess, lookup, parity, pieces, positions)},
     **{made.__name__: made for made in (scene, selected, tune, window, words, write)},
     "gates": lambda: {"pulses": {3: 1, 7: 1}},
     "integrator": lambda: {"input": "step"},

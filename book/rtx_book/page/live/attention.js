@@ -47,6 +47,17 @@ RTX.part('attention', (RTX) => {
     return {y: affine(out_proj.weight, y, out_proj.bias), weights}
   }
 
+  // Rotary positions: each pair (2i, 2i + 1) of a head of width K turned by p 10000^(-2i/K) radians
+  function rotary(x, p, K) {
+    const y = new Float64Array(x.length)
+    for (let j = 0; j < x.length; j += 2) {
+      const angle = p * 10000 ** -((j % K) / K), cos = Math.cos(angle), sin = Math.sin(angle)
+      y[j] = x[j] * cos - x[j + 1] * sin
+      y[j + 1] = x[j] * sin + x[j + 1] * cos
+    }
+    return y
+  }
+
   // A part of a layer, f, with the way around it
   const before = (h, w, f) => add(h, f(layerNorm(h, w)))
   const behind = (h, w, f) => layerNorm(add(h, f(h)), w)
@@ -65,16 +76,6 @@ RTX.part('attention', (RTX) => {
       this.ids = []
       this.kept = this.blocks.map(() => ({k: [], v: []}))
     }
-    // Each pair (2i, 2i + 1) of a head turned by p 10000^(-2i/K) radians
-    turn(x, p) {
-      const K = this.width / this.heads, y = new Float64Array(this.width)
-      for (let j = 0; j < this.width; j += 2) {
-        const angle = p * 10000 ** -((j % K) / K), cos = Math.cos(angle), sin = Math.sin(angle)
-        y[j] = x[j] * cos - x[j + 1] * sin
-        y[j + 1] = x[j] * sin + x[j + 1] * cos
-      }
-      return y
-    }
     // The logits of what comes after id, and attention[layer][head]: the weights of the last S characters, id's last
     read(id) {
       if (this.ids.length >= this.length) {
@@ -82,11 +83,11 @@ RTX.part('attention', (RTX) => {
         this.reset()
         young.forEach((one) => this.read(one))
       }
-      const {w, heads, kept} = this, at = this.ids.push(id) - 1, attention = []
+      const {w, heads, kept} = this, at = this.ids.push(id) - 1, K = this.width / heads, attention = []
       let h = embed(w, id)
       this.blocks.forEach((block, l) => {
         h = this.around(h, block.norms[0], (x) => {
-          const {y, weights} = selfAttention(block.self_attention, x, kept[l], heads, (z) => this.turn(z, at))
+          const {y, weights} = selfAttention(block.self_attention, x, kept[l], heads, (z) => rotary(z, at, K))
           attention.push(weights)
           return y
         })
@@ -153,6 +154,6 @@ RTX.part('attention', (RTX) => {
       return {logits: affine(w.readout.weight, h, w.readout.bias), attention}
     }
   }
-  const layers = {selfAttention, feedForward, before, behind, layerNorm}  // what other models are made of as well
+  const layers = {selfAttention, rotary, feedForward, before, behind, layerNorm}  // what other models are made of as well
   Object.assign(RTX, {CharGPT, CharXL, layers, gelu: ACTIVATIONS.gelu})
 })

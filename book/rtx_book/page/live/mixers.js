@@ -1,6 +1,6 @@
-// What reads bits, or other ids: an embedding, recurrent layers and a readout, one step at a time. A layer is a cell of
-// recurrent.js, Mamba's block, or steps by h = a h + b, each unit on its own, where a and b see the input alone. All that
-// happens is handed out.
+// What reads bits, or other ids: an embedding, layers and a readout, one step at a time. A layer is a cell of
+// recurrent.js, Mamba's block, attention, or steps by h = a h + b, each unit on its own, where a and b see the input alone.
+// All that happens is handed out.
 RTX.part('mixers', (RTX) => {
   const {affine, row, norm, tree, gelu, sigmoid, Recurrent} = RTX
   const add = (x, y) => x.map((v, i) => v + y[i])
@@ -55,15 +55,28 @@ RTX.part('mixers', (RTX) => {
       return {y: h, layers: layers.map(({h}) => ({h}))}
     }
   }
+  // rtx_lib.layers.mixing.AttentionMixer with rotary positions
+  class Attention {
+    constructor({attention}, {heads = 1}) {
+      Object.assign(this, {w: attention, heads})
+      this.reset()
+    }
+    reset() { this.kept = {k: [], v: []} }
+    read(x) {
+      const {w, kept, heads} = this, at = kept.k.length, turn = (z) => RTX.layers.rotary(z, at, x.length / heads)
+      const {y, weights} = RTX.layers.selfAttention(w, x, kept, heads, turn)
+      return {y, layers: [{weights}]}
+    }
+  }
 
   // rtx_lib.layers.Readout of one of these layers, or rtx_lib.layers.mixing.MixerStack of several. Without an embedding
   // it reads the bit as a number, or as one of two columns.
   class BitReader {
-    // settings: nonlinearity, reset, update of cells; positive_states, normalised of minimal layers
+    // settings: nonlinearity, reset, update of cells; positive_states, normalised of minimal layers; heads
     constructor(weights, settings = {}) {
       const w = this.w = tree(weights)
       const made = (own, prefix) => own.weight_hh_l0 ? new Cells(weights, prefix, settings)
-        : own.A_log ? new RTX.Mamba(own) : new Diagonal(own, prefix, settings)
+        : own.A_log ? new RTX.Mamba(own) : own.attention ? new Attention(own, settings) : new Diagonal(own, prefix, settings)
       this.stacked = Boolean(w.mixers)
       if (!this.stacked && !w.core) throw new Error('mixers: there are no weights core. or mixers.')
       this.mixers = this.stacked ? Object.entries(w.mixers).map(([i, own]) => made(own, `mixers.${i}.`)) : [made(w.core, 'core.')]
@@ -78,17 +91,18 @@ RTX.part('mixers', (RTX) => {
       const x = inputs === 1 ? Float64Array.of(bit) : Float64Array.from({length: inputs}, (_, i) => +(i === bit))
       return embedding ? linear(embedding, x) : x
     }
-    // Of each bit: the logits, and of all layers [{h, a, b}], a and b where the layer has them; of Mamba's [{delta}]
-    run(bits) {
+    // Of each bit: the logits, and of all layers [{h, a, b}], a and b where the layer has them; of Mamba's [{delta}], of
+    // attention [{weights}], for each head those of all places so far. off: mixers whose output is 0
+    run(bits, {off = []} = {}) {
       const {norms, mlps, mlp_norms: before, norm: last, readout, linear: simple} = this.w
       this.mixers.forEach((mixer) => mixer.reset())
       return bits.map((bit) => {
         const layers = []
         let x = this.embed(bit)
         this.mixers.forEach((mixer, i) => {
-          const own = mixer.read(this.stacked ? norm(x, norms[i]) : x)
+          const own = mixer.read(this.stacked ? norm(x, norms[i]) : x), y = off.includes(i) ? own.y.map(() => 0) : own.y
           layers.push(...own.layers)
-          x = this.stacked ? add(x, own.y) : own.y
+          x = this.stacked ? add(x, y) : y
           if (mlps) x = add(x, linear(mlps[i].linear2, linear(mlps[i].linear1, norm(x, before[i])).map(gelu)))
         })
         return {logits: this.stacked ? linear(readout, norm(x, last)) : linear(simple, x), layers}
