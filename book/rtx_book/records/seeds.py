@@ -116,13 +116,16 @@ def tally(records: Sequence[Record], metric: str, line: float) -> str:
     return f"{len(steps)} of {len(records)}{more}"
 
 
-def told_share(count: int, of: int) -> str:
-    """How many seeds of some, and the exact 95 % interval of their share (Clopper and Pearson 1934).
-
-    Such as "18 of 20 (68 to 99 %)".
-    """
+def share_interval(count: int, of: int) -> tuple[float, float]:
+    """The exact 95 % interval of a share, from 0 to 1, of which ``count`` of ``of`` were (Clopper, Pearson 1934)."""
     interval = binomtest(count, of).proportion_ci(LEVEL)
-    return f"{count} of {of} ({100 * interval.low:.0f} to {100 * interval.high:.0f} %)"
+    return float(interval.low), float(interval.high)
+
+
+def told_share(count: int, of: int) -> str:
+    """How many seeds of some, and the interval of their share: "18 of 20 (68 to 99 %)"."""
+    low, high = share_interval(count, of)
+    return f"{count} of {of} ({100 * low:.0f} to {100 * high:.0f} %)"
 
 
 def summarise(records: Sequence[Record], metric: str, line: float | None = None) -> dict[str, Any]:

@@ -1,0 +1,84 @@
+"""How two layers of attention learn to look something up, and which stacks of mixed layers have which skill."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from rtx_book.records.seeds import Record, share_interval, solved, steps_to
+from rtx_lib.plots.curves import baseline, label_lines, name_at
+from rtx_lib.plots.style import CYCLE, DASHES, GREY, MARKERS
+
+
+def draw_forming(curves: Mapping[str, Sequence[float]], steps: Sequence[int], guessing: float) -> Figure:
+    """Shares from 0 to 1 while a model is trained, a line for each, and the share that guessing gets right.
+
+    Parameters
+    ----------
+    curves
+        By name, one share for each of ``steps``.
+    steps
+        Of the training, ascending.
+    guessing
+        The level of the dashed line.
+    """
+    fig, ax = plt.subplots(figsize=(5.8, 3.1))
+    for place, (name, row) in enumerate(curves.items()):
+        ax.plot(
+            steps, row, label=name, color=CYCLE[place], linestyle=DASHES[place], marker=MARKERS[place], markevery=0.15
+        )
+    ax.set(xlim=(0, steps[-1]), ylim=(-0.03, 1.06), xlabel="training step", ylabel="share")
+    baseline(ax, guessing, "guessing", at=0.6)
+    label_lines(ax)
+    return fig
+
+
+Told = tuple[int, int, float | None]
+"""How many runs solved a task, of how many, and the median step at which they were there; None for no such run."""
+
+
+def told(records: Sequence[Record], metric: str, line: float, test: str = "") -> Told:
+    """What :func:`draw_stacks` draws of a stack's runs on a task; judged by another test of theirs if it is named."""
+    tested = [run | {"metrics": run["elsewhere"][test]} if test else run for run in map(dict, records)]
+    there = [run for run in tested if solved(run, metric, line)]
+    steps = [step for run in there if (step := steps_to(run, metric, line)) is not None]
+    return len(there), len(records), statistics.median(steps) if steps else None
+
+
+def draw_stacks(rows: Mapping[str, Sequence[Told]], tasks: Sequence[str]) -> Figure:
+    """A row for each stack, a panel for each task: the share of runs that solved it, with its 95 % interval.
+
+    At the right of a panel stands the median step at which those that solved it had done so.
+
+    Parameters
+    ----------
+    rows
+        By the name of the stack, one :data:`Told` for each of ``tasks``.
+    """
+    fig, axes = plt.subplots(1, len(tasks), figsize=(5.8, 1.1 + 0.36 * len(rows)), sharey=True)
+    for column, (ax, task) in enumerate(zip(axes, tasks, strict=True)):
+        for y, own in enumerate(rows.values()):
+            count, of, step = own[column]
+            low, high = share_interval(count, of)
+            ax.plot([low, high], [y, y], color=CYCLE[column], linewidth=2, label="_interval")
+            ax.plot([count / of], [y], color=CYCLE[column], marker=MARKERS[column], markersize=8, label="_share")
+            steps = "–" if step is None else f"{step:,.0f}"
+            name_at(ax, steps, (1.06, y), (0, 0), ("axes fraction", "data"), va="center", annotation_clip=False)
+        for end in (0, 1):
+            ax.axvline(end, color=GREY, linewidth=0.8, linestyle="-", label="_end")
+        ax.set(xlim=(-0.06, 1.06), xticks=[0, 0.5, 1], xlabel="runs that solved it (share)")
+        ax.set_title(task, loc="left")
+        name_at(ax, "steps", (1.06, 1), (0, 6), ("axes fraction", "axes fraction"), va="bottom", annotation_clip=False)
+    axes[0].set_yticks(range(len(rows)), list(rows), fontsize=12)
+    axes[0].set_ylim(len(rows) - 0.5, -0.5)
+    return fig
+
+
+def describe_stacks(rows: Mapping[str, Sequence[Told]], tasks: Sequence[str]) -> str:
+    """What :func:`draw_stacks` shows, in words."""
+
+    def one(own: Sequence[Told]) -> str:
+        return ", ".join(f"{task} {count} of {of}" for task, (count, of, _) in zip(tasks, own, strict=True))
+
+    return "; ".join(f"{name}: {one(own)}" for name, own in rows.items()) + "."
