@@ -2,7 +2,7 @@
 // answer, and two maps show at which place each place looks. The reader types, and takes a layer away.
 RTX.part('widget-lookup', (RTX) => {
   const {el, check, button, voice, BitReader} = RTX
-  const MOST = 64, PAUSE = 700, LEFT = 20, FOOT = 20, LEAST = 10, WIDEST = 20, FAINT = 0.005
+  const MOST = 64, PAUSE = 700, LEFT = 20, FOOT = 20, LEAST = 10, WIDEST = 26, FAINT = 0.005
   const LETTERS = 'abcdefghijklmnopqrstuvwxyz', DIGITS = '0123456789', GAP = /[\s,]/g
   const largest = (values) => values.indexOf(Math.max(...values))
   const percent = (v) => `${Math.round(100 * v)}\u00a0%`
@@ -163,7 +163,8 @@ RTX.part('widget-lookup', (RTX) => {
     body.append(el('label', {className: 'lookup-label'}, el('span', {}, 'The sequence'), field), hint,
       el('div', {className: 'live-buttons'}, button('New pairs', () => put(drawn(chance))),
         button('A key twice', () => put(drawn(chance, true))),
-        [0, 1].map((l) => check(`Layer ${l + 1} off`, false, (on) => { on ? off.add(l) : off.delete(l); run() }))),
+        el('div', {className: 'live-controls'}, [0, 1].map((l) =>
+          check(`Layer ${l + 1} off`, false, (on) => { off[on ? 'add' : 'delete'](l); run() })))),
       el('div', {className: 'lookup-box', tabIndex: 0, role: 'region', 'aria-label': 'Answers; scrolls'}, table),
       el('div', {className: 'live-charts'}, maps.map(({name, box}) => el('div', {}, name, box))), key,
       el('label', {className: 'live-range'}, el('span', {}, 'Place'), slider, place), words, said.element)
