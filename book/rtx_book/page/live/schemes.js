@@ -30,18 +30,9 @@ RTX.part('schemes', (RTX) => {
     }
     return out
   }
-  // Pairs (2i, 2i + 1) of each head turned by their position
   const turned = (x, D, K) => {
-    const y = new Float64Array(x.length)
-    for (let t = 0; t < x.length / D; t++) {
-      const angles = wave(t, K)
-      for (let j = 0; j < D; j += 2) {
-        const sin = angles[j % K], cos = angles[j % K + 1], at = t * D + j
-        y[at] = x[at] * cos - x[at + 1] * sin
-        y[at + 1] = x[at] * sin + x[at + 1] * cos
-      }
-    }
-    return y
+    let t = 0
+    return rows(x, D, (one) => RTX.layers.rotary(one, t++, K))
   }
 
   class SchemeTransformer {

@@ -2,11 +2,12 @@
 // answer, and two maps show at which place each place looks. The reader types, and takes a layer away.
 RTX.part('widget-lookup', (RTX) => {
   const {el, check, button, voice, BitReader} = RTX
-  const MOST = 64, PAUSE = 700, LEFT = 20, FOOT = 20, LEAST = 9, WIDEST = 20, FAINT = 0.005
+  const MOST = 64, PAUSE = 700, LEFT = 20, FOOT = 20, LEAST = 10, WIDEST = 26, FAINT = 0.005
   const LETTERS = 'abcdefghijklmnopqrstuvwxyz', DIGITS = '0123456789', GAP = /[\s,]/g
   const largest = (values) => values.indexOf(Math.max(...values))
   const percent = (v) => `${Math.round(100 * v)}\u00a0%`
-  const mean = (all) => all.length ? all.reduce((sum, v) => sum + v, 0) / all.length : null
+  const count = (n, what) => `${n} ${what}${n === 1 ? '' : 's'}`
+  const mean = (all) => all.reduce((sum, v) => sum + v, 0) / all.length
 
   // options: keys and values, how many there are; pairs, those of a sequence of the training; text, what stands there at
   // first. models: the one that answers, two layers of attention of one head.
@@ -28,14 +29,17 @@ RTX.part('widget-lookup', (RTX) => {
       const left = [...from]
       return Array.from({length: n}, () => left.splice(random.below(left.length), 1)[0])
     }
+    // twice: the key that is said again, with another digit, is asked for last
     function drawn(random, twice) {
-      const own = some(random, letters, pairs), given = some(random, digits, pairs), said = own.map((c, k) => c + given[k])
-      const k = random.below(pairs), others = [...digits].filter((c) => c !== given[k])
-      return [...said, ...(twice ? [own[k] + some(random, others, 1)] : []), some(random, own, pairs).join('')].join(' ')
+      const own = some(random, letters, pairs), given = some(random, digits, pairs), all = own.map((c, k) => c + given[k])
+      const asked = some(random, own, pairs), again = asked.at(-1), before = given[own.indexOf(again)]
+      if (twice) all.push(again + some(random, [...digits].filter((c) => c !== before), 1))
+      return [...all, asked.join('')].join(' ')
     }
     const isDigit = (c) => digits.includes(c ?? ' ')
     function faultOf(all) {
-      const other = all.find((c) => !signs.includes(c)), lone = all.findIndex((c, t) => isDigit(c) && (!t || isDigit(all[t - 1])))
+      const other = all.find((c) => !signs.includes(c))
+      const lone = all.findIndex((c, t) => isDigit(c) && (!t || isDigit(all[t - 1])))
       return !all.length ? 'Nothing is typed.'
         : all.length > MOST ? `At most ${MOST} letters and digits are read, not ${all.length}.`
         : other ? `Letters go from a to ${letters.at(-1)}, digits from 0 to ${digits.at(-1)}, and “${other}” is neither.`
@@ -69,10 +73,12 @@ RTX.part('widget-lookup', (RTX) => {
       saying = setTimeout(() => said.say(tell()), PAUSE)
     }
     function tell() {
-      const known = asked.filter(({right}) => right !== undefined), n = typed.filter(isDigit).length
-      return `${n} pairs, ${asked.length} questions: ${known.filter(({state}) => state === 'right').length} of ${known.length} `
-        + `right${known.length < asked.length ? `, ${asked.length - known.length} never said` : ''}.`
-        + `${[...off].map((l) => ` Layer ${l + 1} is off.`).join('')}${n > pairs ? ` The training had ${pairs} pairs.` : ''}`
+      const known = asked.filter(({right}) => right !== undefined), never = asked.length - known.length
+      const n = typed.filter(isDigit).length
+      return `${count(n, 'pair')}, ${count(asked.length, 'question')}`
+        + `${known.length ? `: ${known.filter(({state}) => state === 'right').length} of ${known.length} right` : ''}.`
+        + `${never ? ` ${never} never said.` : ''}${n > pairs ? ` The training had ${pairs} pairs.` : ''}`
+        + [...off].map((l) => ` Layer ${l + 1} is off.`).join('')
     }
 
     // ---- who looks where. A link of a layer: a place, and the place where the story has it look
@@ -81,8 +87,9 @@ RTX.part('widget-lookup', (RTX) => {
       () => asked.flatMap(({at, right}) => right === undefined ? [] : [[at, right]])]
     const story = ['a digit looks at the letter before it', 'a question looks at its digit']
     function title(l) {
-      const share = mean(links[l]().map(([t, s]) => weights(l, t)[s]))
-      return `Layer ${l + 1}${off.has(l) ? ' is off: it adds nothing.' : `: ${story[l]}, ${share === null ? 'of which there is none' : percent(share)}.`}`
+      const shares = links[l]().map(([t, s]) => weights(l, t)[s])
+      return off.has(l) ? `Layer ${l + 1} is off: it adds nothing.`
+        : `Layer ${l + 1}: ${story[l]}, ${shares.length ? percent(mean(shares)) : 'of which there is none'}.`
     }
     const sign = (t) => `“${typed[t]}”, place ${t + 1}`
     const goal = (l, t) => largest(weights(l, t))
@@ -93,7 +100,7 @@ RTX.part('widget-lookup', (RTX) => {
       const {at} = now, one = asked.find((own) => own.at === at), via = between()
       const says = [0, 1].map((l) => `layer ${l + 1} ${off.has(l) ? 'is off' : `looks at ${looks(l, at)}`}`).join('; ')
       const why = via >= 0 && via < at ? `, where layer 1 has looked at ${looks(0, via)}` : ''
-      const verdict = one && {right: 'which is right', wrong: `but “${typed[at]}” had ${typed[one.right]}`,
+      const verdict = one && {right: 'which is right', wrong: `but “${typed[at]}” last had ${typed[one.right]}`,
         'never said': `though “${typed[at]}” never had a digit`}[one.state]
       return `At ${sign(at)}: ${says}${why}.${one ? ` It answers ${one.answer}, ${verdict}.` : ''}`
     }
@@ -101,19 +108,21 @@ RTX.part('widget-lookup', (RTX) => {
     const maps = links.map((_, l) => {
       const svg = el('svg', {class: 'lookup-map', role: 'img', onclick: (event) => {
         const t = Math.floor((event.clientY - svg.getBoundingClientRect().top) / step())
-        if (t < typed.length) { now.at = t; show() }
+        if (t < typed.length) look(t)
       }})
       const box = el('div', {className: 'lookup-box', tabIndex: 0, role: 'region', 'aria-label': `Layer ${l + 1}; scrolls`}, svg)
       return {svg, box, name: el('p', {className: 'lookup-title'})}
     })
     const step = () => Math.max(LEAST, Math.min(WIDEST, ((maps[0].box.clientWidth || 340) - LEFT - 2) / typed.length))
     function draw(l) {
-      const {svg, box, name} = maps[l], n = typed.length, wide = step(), x = (t) => +(LEFT + t * wide).toFixed(1), y = (t) => +(t * wide).toFixed(1)
-      const cell = (kind, t, s, opacity) => el('rect', {class: `lookup-${kind}`, x: x(s), y: y(t), width: wide, height: wide, 'fill-opacity': opacity})
-      const told = new Map(links[l]()), font = Math.min(13, wide + 2), mid = wide / 2 + 0.35 * font
+      const {svg, box, name} = maps[l], {at} = now, n = typed.length, wide = step()
+      const x = (s) => +(LEFT + s * wide).toFixed(1), y = (t) => +(t * wide).toFixed(1)
+      const cell = (kind, t, s, opacity) =>
+        el('rect', {class: `lookup-${kind}`, x: x(s), y: y(t), width: wide, height: wide, 'fill-opacity': opacity})
+      const told = new Map(links[l]()), font = Math.min(13, wide + 1), mid = wide / 2 + 0.35 * font
       const label = (left, top, t, anchor, chosen) => el('text', {x: left, y: top, 'text-anchor': anchor, 'font-size': font,
         class: `${isDigit(typed[t]) ? '' : 'lookup-letter'}${chosen ? ' lookup-chosen' : ''}`}, typed[t])
-      const {at} = now, to = off.has(l) ? at : goal(l, at), via = l === 0 ? between() : -1, rows = new Set([at, ...via < 0 ? [] : [via]])
+      const to = off.has(l) ? at : goal(l, at), via = l === 0 ? between() : -1, rows = new Set(via < 0 ? [at] : [at, via])
       svg.setAttribute('viewBox', `0 0 ${x(n) + 2} ${y(n) + FOOT}`)
       svg.setAttribute('width', x(n) + 2)
       svg.replaceChildren(
@@ -132,7 +141,7 @@ RTX.part('widget-lookup', (RTX) => {
       maps.forEach((_, l) => draw(l))
       words.textContent = says()
       slider.value = now.at + 1
-      count.textContent = `${now.at + 1} of ${typed.length}`
+      place.textContent = `${now.at + 1} of ${typed.length}`
       slider.setAttribute('aria-valuetext', words.textContent)
       const row = (name, fill) => el('tr', {}, el('th', {scope: 'row'}, name), asked.map((one) => fill(one)))
       const plain = (sign, at) => el('td', {className: at === now.at ? 'lookup-here' : ''}, el('b', {}, sign))
@@ -143,17 +152,22 @@ RTX.part('widget-lookup', (RTX) => {
     }
 
     const table = el('table', {className: 'lookup-answers'}), words = el('p', {className: 'live-task'})
-    const slider = el('input', {type: 'range', min: 1, step: 1, autocomplete: 'off', oninput: () => { now.at = +slider.value - 1; show() }})
-    const count = el('output', {'aria-live': 'off'})
-    const hint = el('p', {className: 'live-task', id: RTX.id('lookup')}, 'A letter and a digit behind it are a pair; a letter alone asks '
-      + 'for its digit. In the maps rows look at columns. Orange: the rows that the line above is about; framed: where it has them look.')
+    const look = (t) => { now.at = t; show() }
+    const slider = el('input', {type: 'range', min: 1, step: 1, autocomplete: 'off', oninput: () => look(slider.value - 1)})
+    const place = el('output', {'aria-live': 'off'})
+    const hint = el('p', {className: 'live-task', id: RTX.id('lookup')},
+      'A letter with a digit behind it is a pair; a letter alone asks for its digit.')
+    const key = el('p', {className: 'live-task'}, 'In a map each row looks at columns. Orange: the rows that its title counts; '
+      + 'framed: where they should look. Press a row.')
     field.setAttribute('aria-describedby', hint.id)
     body.append(el('label', {className: 'lookup-label'}, el('span', {}, 'The sequence'), field), hint,
-      el('div', {className: 'live-buttons'}, button('New pairs', () => put(drawn(chance))), button('A key twice', () => put(drawn(chance, true))),
-        [0, 1].map((l) => check(`Layer ${l + 1} off`, false, (on) => { on ? off.add(l) : off.delete(l); run() }))),
+      el('div', {className: 'live-buttons'}, button('New pairs', () => put(drawn(chance))),
+        button('A key twice', () => put(drawn(chance, true))),
+        el('div', {className: 'live-controls'}, [0, 1].map((l) =>
+          check(`Layer ${l + 1} off`, false, (on) => { off[on ? 'add' : 'delete'](l); run() })))),
       el('div', {className: 'lookup-box', tabIndex: 0, role: 'region', 'aria-label': 'Answers; scrolls'}, table),
-      el('div', {className: 'live-charts'}, maps.map(({name, box}) => el('div', {}, name, box))),
-      el('label', {className: 'live-range'}, el('span', {}, 'Place'), slider, count), words, said.element)
+      el('div', {className: 'live-charts'}, maps.map(({name, box}) => el('div', {}, name, box))), key,
+      el('label', {className: 'live-range'}, el('span', {}, 'Place'), slider, place), words, said.element)
     put(text || drawn(RTX.random(0)))
     new ResizeObserver(() => requestAnimationFrame(show)).observe(body)
   })
