@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-import torch
 from support.helpers import ROOT
 
 if os.environ.get("RTX_REQUIRE_ALL") != "1":  # where nothing may be missing, the tests below fail without it
@@ -34,22 +33,17 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from rtx_lib.kernels import triton_kernels as ours
 
-for name, real, one, columns, rows, warps in (
-    ("_steps_forward", "fp64", "", ours.COLUMNS, 4, 1),
-    ("_steps_backward", "fp64", "", ours.COLUMNS, 4, 1),
-    ("_steps_backward", "fp32", "steps", ours.COLUMNS, 4, 1),
-    ("_tiles_forward", "fp32", "", ours.TILE_COLUMNS, ours.TILE_STEPS, 4),
-    ("_tiles_backward", "fp32", "", ours.TILE_COLUMNS, ours.TILE_STEPS, 4),
-    ("_tiles_backward", "fp32", "steps", ours.TILE_COLUMNS, ours.TILE_STEPS, 4),
+for name, real, one in (
+    ("_steps_forward", "fp64", ""), ("_steps_backward", "fp64", ""), ("_steps_backward", "fp32", "steps")
 ):
     kernel, signature, constants = getattr(ours, name), {}, {}
     for argument in kernel.arg_names:
-        if argument in ("WIDTH", "DEPTH", "TILE", one):  # triton compiles a size of 1 in
+        if argument in ("WIDTH", "DEPTH", one):  # triton compiles a size of 1 in
             signature[argument] = "constexpr"
-            constants[argument] = {"WIDTH": columns, "DEPTH": rows, "TILE": rows}.get(argument, 1)
+            constants[argument] = {"WIDTH": ours.COLUMNS, "DEPTH": 4}.get(argument, 1)
         else:
             signature[argument] = "i32" if argument in ("count", "steps", "neurons") else "*" + real
-    options = {"num_warps": warps, "enable_fp_fusion": False}
+    options = {"num_warps": 1, "enable_fp_fusion": False}
     print(triton.compile(ASTSource(kernel, signature, constants), GPUTarget("cuda", 80, 32), options).asm["ptx"])
 """
 
@@ -84,12 +78,3 @@ def test_the_linear_recurrence_compiles_for_a_gpu(tmp_path):
     answer = in_a_process("-c", COMPILE_LINEAR, TRITON_CACHE_DIR=str(tmp_path))
     assert answer.returncode == 0, answer.stderr[-3000:]
     assert "mul.rn.f32" in answer.stdout and "mul.rn.f64" in answer.stdout and "fma." not in answer.stdout
-
-
-def test_the_choice_between_steps_and_tiles():
-    from rtx_lib.kernels.triton_kernels import best_kernel
-
-    assert best_kernel(torch.zeros(1, 5000, 64)) == "tiles"
-    assert best_kernel(torch.zeros(1, 5000, 64, dtype=torch.float64)) == "steps"
-    assert best_kernel(torch.zeros(1, 100, 64)) == "steps"
-    assert best_kernel(torch.zeros(1, 1, 1).expand(128, 5000, 512)) == "steps"
