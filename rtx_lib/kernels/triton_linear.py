@@ -39,18 +39,8 @@ def _run(a: Tensor, b: Tensor, start: Tensor, *, reverse: bool) -> Tensor:
     parts = [torch.view_as_real(x) for x in tensors] if b.is_complex() else tensors
     grid = (triton.cdiv(batch * width, COLUMNS),)
     with torch.cuda.device_of(b):  # triton launches on the current device
-        _steps[grid](
-            *parts,
-            batch * width,
-            steps,
-            width,
-            COLUMNS,
-            DEPTH,
-            reverse,
-            b.is_complex(),
-            num_warps=1,
-            enable_fp_fusion=False,
-        )
+        sizes = batch * width, steps, width, COLUMNS, DEPTH
+        _steps[grid](*parts, *sizes, reverse, b.is_complex(), num_warps=1, enable_fp_fusion=False)
     return h
 
 

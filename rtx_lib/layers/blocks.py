@@ -259,8 +259,8 @@ class Stack(nn.Module):
     length, clip
         The length of the learned table and the clipping distance of Shaw's, as in
         :func:`~rtx_lib.layers.positions.make_positions`.
-    inner, norm, causal, cross, activation, bias, dropout, norm_layer, key_heads
-        As in :class:`Block`; the dropout acts on the embedded x too.
+    norm, causal, bias, dropout, norm_layer, options
+        As in :class:`Block`, inner, cross, activation and key_heads too; the dropout acts on the embedded x as well.
     """
 
     def __init__(
@@ -272,23 +272,18 @@ class Stack(nn.Module):
         positions: str = "none",
         length: int = 1024,
         clip: int = 16,
-        inner: int | None = None,
         norm: str = "pre",
         causal: bool = False,
-        cross: bool = False,
-        activation: str | Activation = "relu",
         bias: bool = True,
         dropout: float = 0.0,
         norm_layer: Callable[..., nn.Module] = nn.LayerNorm,
-        key_heads: int | None = None,
+        **options: Any,
     ) -> None:
         super().__init__()
         self.positions, schemes = make_schemes(
             positions, layers, width=width, heads=heads, length=length, clip=clip, causal=causal
         )
-        options: dict[str, Any] = {"inner": inner, "norm": norm, "causal": causal, "cross": cross}
-        options |= {"activation": activation, "bias": bias, "dropout": dropout, "norm_layer": norm_layer}
-        options["key_heads"] = key_heads
+        options |= {"norm": norm, "causal": causal, "bias": bias, "dropout": dropout, "norm_layer": norm_layer}
         self.blocks = nn.ModuleList(Block(width, heads, positions=own, **options) for own in schemes)
         self.norm = norm_layer(width, bias=bias) if norm == "pre" else None
         self.dropout = nn.Dropout(dropout)

@@ -87,19 +87,8 @@ class GPT(nn.Module):
         super().__init__()
         self.input_size = self.output_size = vocabulary
         self.embedding = table(vocabulary, width, STD)
-        self.stack = Stack(
-            width,
-            heads,
-            layers,
-            positions="learned",
-            length=length,
-            inner=inner,
-            norm=norm,
-            causal=True,
-            activation=gelu,
-            dropout=dropout,
-            key_heads=key_heads,
-        )
+        options: dict[str, Any] = {"inner": inner, "activation": gelu, "dropout": dropout, "key_heads": key_heads}
+        self.stack = Stack(width, heads, layers, positions="learned", length=length, norm=norm, causal=True, **options)
         block: Any
         for block in self.stack.blocks:
             block.feed_forward.dropout = nn.Identity()  # none between the two matrices

@@ -250,24 +250,14 @@ class MinLSTM(MinGRU):
     ----------
     normalised
         Whether f and i are divided by their sum.
-    width, hidden_size, positive_states, form, bias, backend
-        As in :class:`MinGRU`, as are the errors.
+    width, hidden_size, options
+        As in :class:`MinGRU`: positive_states, form, bias and backend.
     """
 
     blocks = 3
 
-    def __init__(
-        self,
-        width: int,
-        hidden_size: int | None = None,
-        *,
-        normalised: bool = True,
-        positive_states: bool = True,
-        form: str = "linear",
-        bias: bool = False,
-        backend: str = "auto",
-    ) -> None:
-        super().__init__(width, hidden_size, positive_states=positive_states, form=form, bias=bias, backend=backend)
+    def __init__(self, width: int, hidden_size: int | None = None, *, normalised: bool = True, **options: Any) -> None:
+        super().__init__(width, hidden_size, **options)
         self.normalised = normalised
 
     def states(self, maps: Tensor, h0: Tensor) -> Tensor:

@@ -65,29 +65,17 @@ class QRNNLayer(nn.Module):
         k, the number of inputs that candidates and gates see.
     pooling
         ``"f"``, ``"fo"`` or ``"ifo"``.
-    zoneout
-        Chance that a unit keeps its state in a step of training: F = 1 - dropout(1 - sigmoid(W_f * X)), without the
-        factor of a usual dropout (eq. 6). In evaluation 1 - F is multiplied by 1 - zoneout, its mean, as in the
-        authors' code.
     backend
         Passed to ``rtx_lib.kernels``.
     """
 
     def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        *,
-        window: int = 2,
-        pooling: str = "fo",
-        zoneout: float = 0.0,
-        backend: str = "auto",
+        self, input_size: int, hidden_size: int, *, window: int = 2, pooling: str = "fo", backend: str = "auto"
     ) -> None:
         super().__init__()
         expect_each(input_size=input_size, hidden_size=hidden_size, window=window, pooling=(pooling, list(POOLINGS)))
-        expect_each(zoneout=(zoneout, "[0, 1)"))
         self.input_size, self.output_size, self.window = input_size, hidden_size, window
-        self.pooling, self.zoneout, self.backend = pooling, zoneout, backend
+        self.pooling, self.backend = pooling, backend
         self.conv = undrawn(nn.Conv1d, input_size, len(POOLINGS[pooling]) * hidden_size, window)
         draw_uniform(self.conv, window * input_size)
 
@@ -111,15 +99,11 @@ class QRNNLayer(nn.Module):
         return h, (cells[:, -1], x[:, x.shape[1] - self.window + 1 :].clone())  # a view would keep all of x
 
     def gates(self, x: Tensor) -> tuple[Tensor, ...]:
-        """z, f and, if the pooling has them, o and i, each (B, T, H), of x (B, k - 1 + T, D_in): eq. 1 and zoneout."""
+        """z, f and, if the pooling has them, o and i, each (B, T, H), of x (B, k - 1 + T, D_in): eq. 1."""
         windows = x.unfold(1, self.window, 1).flatten(2)  # (B, T, D_in k): as a matrix product this is fast on a CPU
         a = F.linear(windows, self.conv.weight.flatten(1), self.conv.bias)
         z, *gates = a.to(self.conv.weight.dtype).chunk(len(POOLINGS[self.pooling]), dim=-1)  # after autocast too
-        f, *others = map(torch.sigmoid, gates)
-        if self.zoneout:
-            kept = torch.empty_like(f).bernoulli_(1 - self.zoneout) if self.training else 1 - self.zoneout
-            f = 1 - kept * (1 - f)
-        return torch.tanh(z), f, *others
+        return torch.tanh(z), *map(torch.sigmoid, gates)
 
 
 class QRNN(nn.Module):
@@ -129,10 +113,10 @@ class QRNN(nn.Module):
     ----------
     input_size, hidden_size, num_layers, output_size
         D_in, H, the number of layers and D_out; each at least 1.
-    window, pooling, zoneout, backend
-        Of every :class:`QRNNLayer`.
     vocabulary
         If given, x holds ids below it, (B, T), and a table (vocabulary, D_in) from N(0, 1) comes first.
+    options
+        Of every :class:`QRNNLayer`: window, pooling and backend.
     """
 
     def __init__(
@@ -142,19 +126,15 @@ class QRNN(nn.Module):
         num_layers: int,
         output_size: int,
         *,
-        window: int = 2,
-        pooling: str = "fo",
-        zoneout: float = 0.0,
         vocabulary: int | None = None,
-        backend: str = "auto",
+        **options: Any,
     ) -> None:
         super().__init__()
         expect_each(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers, output_size=output_size)
         self.input_size, self.output_size = input_size, output_size
         self.embedding = None if vocabulary is None else table(vocabulary, input_size, 1.0)
         self.layers = nn.ModuleList(
-            QRNNLayer(width, hidden_size, window=window, pooling=pooling, zoneout=zoneout, backend=backend)
-            for width in [input_size] + (num_layers - 1) * [hidden_size]
+            QRNNLayer(width, hidden_size, **options) for width in [input_size] + (num_layers - 1) * [hidden_size]
         )
         self.readout = uniform_linear(hidden_size, output_size)
 

@@ -18,7 +18,7 @@ alone, and no position has to be counted.
 Where the authors' code (microsoft/torchscale) does otherwise than the paper:
 
 - Each row of scores is divided by its sum of absolute values, but by 1 if that is less; the paper has no such bound.
-  These scales, of which no gradient is taken, differ from form to form (:func:`published_scale`). The norm behind takes
+  These scales, of which no gradient is taken, differ from form to form. The norm behind takes
   them out again, but for its epsilon: with 1e-6 the three forms differ by 1e-5, with 0 they are one function. Here no
   scale is taken, and the three forms are one function with every epsilon.
 - The angles are 10000^(-linspace(0, 1, K/2)): the slowest is exactly 1/10000, rotary embedding's is faster.
@@ -106,40 +106,6 @@ def decay_matrix(log_decay: Tensor, length: int) -> Tensor:
     step = torch.arange(length, device=log_decay.device)
     distance = step[:, None] - step
     return (distance.clamp(min=0) * log_decay[:, None, None]).exp() * (distance >= 0)
-
-
-def published_scale(q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor, *, form: str, chunk: int) -> Tensor:
-    """By what the authors' code multiplies each o of a whole sequence before the norm, (B, H, T, 1); no gradients.
-
-    Parameters
-    ----------
-    q, k, v, log_decay, form
-        As in :func:`retention`; q and k turned by their positions from 0 on, without a state.
-    chunk
-        Steps in a chunk; they must divide T for the form in chunks.
-    """
-    expect_each(form=(form, FORMS))
-    with torch.no_grad():
-        length = q.shape[2]
-        if form == "recurrent":
-            return decay_matrix(log_decay, length).sum(-1, keepdim=True).rsqrt().expand(*q.shape[:3], 1)
-        size = length if form == "parallel" else chunk
-        if length % size:
-            raise ValueError(f"chunk must divide T = {length}, got {chunk}")
-        fading = decay_matrix(log_decay, size)
-        root = fading.sum(-1, keepdim=True).sqrt()  # (H, C, 1)
-        fading, total = fading / root, fading[:, -1].sum(-1)[:, None, None]
-        state, scales = torch.zeros_like(k[:, :, 0, :, None] * v[:, :, :1]), []
-        for qs, ks, vs in zip(q.split(size, 2), k.split(size, 2), v.split(size, 2), strict=True):
-            rows = (qs @ ks.transpose(-1, -2) * fading).abs().sum(-1, keepdim=True).clamp(min=1)
-            if form == "parallel":
-                rows = rows.clamp(max=5e4)
-            else:
-                columns = (state / total).abs().sum(-2, keepdim=True).amax(-1, keepdim=True).clamp(min=1)
-                rows = torch.maximum(rows, columns)
-                _, state = retention(qs, ks, vs, log_decay, state)
-            scales.append(1 / (root * rows))
-        return torch.cat(scales, 2)
 
 
 class MultiScaleRetention(nn.Module):

@@ -181,27 +181,6 @@ class Word2Vec(nn.Module):
         _move(self.outputs, others, g.mT @ v, limit)
         return negative_sampling_loss(scores, y).sum()
 
-    @torch.no_grad()
-    def update_one_by_one(self, x: tuple[Tensor, Tensor], y: Tensor, rate: float) -> None:
-        """The same as the authors' code does it: every score sees what those before it have changed.
-
-        It takes the rows of the batch, and in each row the words and the others, in their order. What the others ask
-        of a word is added up, and added to its vector last.
-        """
-        words, others = self._expect_pair(x)
-        expect(
-            y, (words.shape[0], 1 if self.kind == "cbow" else words.shape[1], others.shape[1]), "y", like=self.inputs
-        )
-        for row, scored, labels in zip(words, others, y, strict=True):
-            for inputs, wanted in zip(row[None] if self.kind == "cbow" else row[:, None], labels, strict=True):
-                v, error = self.inputs[inputs].mean(0), torch.zeros_like(self.inputs[0])  # (D), (D)
-                for j, label in zip(scored, wanted, strict=True):
-                    g = rate * label * torch.sigmoid(-label.sign() * (v @ self.outputs[j]))
-                    error += g * self.outputs[j]
-                    self.outputs[j] += g * v
-                for word in inputs:
-                    self.inputs[word] += error
-
     def _hidden(self, words: Tensor) -> Tensor:
         """v (B, T, D), of CBOW (B, 1, D)."""
         v = F.embedding(words, self.inputs)

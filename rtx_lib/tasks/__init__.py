@@ -25,5 +25,5 @@ from rtx_lib.tasks.stories import Stories
 from rtx_lib.tasks.table import TableTask
 from rtx_lib.tasks.tagging import PartsOfSpeech, WordSense
 from rtx_lib.tasks.text_task import TextTask
-from rtx_lib.tasks.texts import CharacterText, Enwik8, PennTreebank
+from rtx_lib.tasks.texts import CharacterText, PennTreebank
 from rtx_lib.tasks.topics import TopicText

@@ -1,15 +1,13 @@
-"""Text, one symbol at a time: name the next character, word or byte.
+"""Text, one symbol at a time: name the next character or word.
 
 The files come from `rtx_lib.tasks.fetch`, whose errors pass through.
 """
 
 import hashlib
 import math
-import zipfile
 from collections import Counter
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor
 
 from rtx_lib.shapes import expect_each
@@ -190,61 +188,3 @@ class PennTreebank:
 
     def _split(self, text: str) -> Sequence[str]:
         return text if self.bits else text.replace("\n", " <eos> ").split()
-
-
-class Enwik8:
-    """Name the next byte of 100 million bytes of English Wikipedia, at every position.
-
-    ::
-
-        text    < m e d i a w i k i  ...           length=6
-        x       < m e d i a                        a window of the text
-        y       m e d i a w                        the same, one byte later
-
-    x and y (B, T) int64 ids. The file is the first 10^8 bytes of the dump of 3 March 2006, in UTF-8 with its XML
-    (M. Mahoney, *About the Test Data*, mattmahoney.net/dc/textdata.html); a byte is not always a whole character. The
-    vocabulary is the sorted bytes of the whole file, the attribute `symbols`: id 0 is the first. All positions count.
-
-    Splits as in the literature: the last twentieth, 5 million bytes, is "test", the one before it "valid", and the
-    90 million bytes in front of these are "train".
-
-    The code of Dai et al. (2019) loses the ends of lines: it writes them as ends of lines, and reads the file line by
-    line. Its vocabulary is smaller by one, 204 ids, and its bits are for a byte that is no end of a line.
-    ``newlines=False`` cuts the splits and then leaves these bytes out, to compare with what was measured so.
-
-    Baselines, losses in nats over what `batches("test", ...)` covers: "uniform guess loss" is ln V; "unigram loss" and
-    "bigram loss" count in "train", as defined for `rtx_lib.tasks.CharacterText`.
-
-    The ids are kept as bytes and widened a batch at a time. Reading takes about four times the size of the file.
-
-    Parameters
-    ----------
-    length
-        T, the number of predictions in a window, at least 1; every split must hold one window.
-    newlines
-        Whether ends of lines belong to the text.
-    """
-
-    files = GROUPS["enwik8"]
-    bits = True  # metrics have "bpc"
-    batch, batches, stream = draw_batch, run_through, read_streams  # methods, written once in splits.py and windows.py
-    loss, metrics, weight = symbol_loss, symbol_metrics, symbol_count
-
-    def __init__(self, length: int, *, newlines: bool = True) -> None:
-        expect_each(length=length)
-        self.length = length
-        self.name = f"enwik8-{self.length}" + ("" if newlines else "-without-newlines")
-        with zipfile.ZipFile(fetch(*self.files)) as archive:
-            text = archive.read("enwik8")
-        left_out = b"" if newlines else b"\n"
-        self.symbols = bytes(byte for byte in range(256) if byte in text and byte not in left_out)
-        self.vocabulary = self.input_size = self.output_size = len(self.symbols)
-        numbers, part = bytes.maketrans(self.symbols, bytes(range(self.vocabulary))), len(text) // 20
-        cuts = {"train": slice(0, -2 * part), "valid": slice(-2 * part, -part), "test": slice(-part, None)}
-        ids = {split: bytearray(text[cut].translate(numbers, left_out)) for split, cut in cuts.items()}
-        self._data = {split: torch.frombuffer(own, dtype=torch.uint8) for split, own in ids.items()}
-        self.splits = Windows(self._data, self.length)
-
-    def baselines(self) -> dict[str, float]:
-        """{"uniform guess loss", "unigram loss", "bigram loss"}, in nats on "test" (defined above)."""
-        return count_baselines(self._data["train"], self._data["test"], self.output_size)

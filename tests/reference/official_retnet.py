@@ -3,13 +3,40 @@
 import torch
 from torch import Tensor
 
-from rtx_lib.models.retnet import MultiScaleRetention, angles, log_decays, published_scale, retention
+from rtx_lib.models.retnet import MultiScaleRetention, angles, decay_matrix, log_decays, retention
 
 from .furthest import furthest
 from .leaves import gradients, parameters
 
 Arrays = dict[str, Tensor]
 NAMES = {"parallel": "parallel", "chunks": "chunkwise", "recurrent": "recurrent"}  # ours and the files'
+
+
+def published_scale(q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor, *, form: str, chunk: int) -> Tensor:
+    """By what the authors' code multiplies each o of a whole sequence before the norm, (B, H, T, 1); no gradients.
+
+    q, k, v, log_decay and form as `retention` has them, q and k turned by their positions. For the form in chunks their
+    length must divide T.
+    """
+    with torch.no_grad():
+        length = q.shape[2]
+        if form == "recurrent":
+            return decay_matrix(log_decay, length).sum(-1, keepdim=True).rsqrt().expand(*q.shape[:3], 1)
+        size = length if form == "parallel" else chunk
+        fading = decay_matrix(log_decay, size)
+        root = fading.sum(-1, keepdim=True).sqrt()  # (H, C, 1)
+        fading, total = fading / root, fading[:, -1].sum(-1)[:, None, None]
+        state, scales = torch.zeros_like(k[:, :, 0, :, None] * v[:, :, :1]), []
+        for qs, ks, vs in zip(q.split(size, 2), k.split(size, 2), v.split(size, 2), strict=True):
+            rows = (qs @ ks.transpose(-1, -2) * fading).abs().sum(-1, keepdim=True).clamp(min=1)
+            if form == "parallel":
+                rows = rows.clamp(max=5e4)
+            else:
+                columns = (state / total).abs().sum(-2, keepdim=True).amax(-1, keepdim=True).clamp(min=1)
+                rows = torch.maximum(rows, columns)
+                _, state = retention(qs, ks, vs, log_decay, state)
+            scales.append(1 / (root * rows))
+        return torch.cat(scales, 2)
 
 
 def multi_scale(arrays: Arrays) -> Arrays:

@@ -14,6 +14,25 @@ from rtx_lib.models.word2vec import (
 Arrays = dict[str, Tensor]
 
 
+@torch.no_grad()
+def update_one_by_one(model: Word2Vec, x: tuple[Tensor, Tensor], y: Tensor, rate: float) -> None:
+    """What `model.update` does, as the authors' code does it: every score sees what those before it have changed.
+
+    It takes the rows of the batch, and in each row the words and the others, in their order. What the others ask of a
+    word is added up, and added to its vector last.
+    """
+    cbow = model.kind == "cbow"
+    for row, scored, labels in zip(*x, y, strict=True):
+        for inputs, wanted in zip(row[None] if cbow else row[:, None], labels, strict=True):
+            v, error = model.inputs[inputs].mean(0), torch.zeros_like(model.inputs[0])  # (D), (D)
+            for j, label in zip(scored, wanted, strict=True):
+                g = rate * label * torch.sigmoid(-label.sign() * (v @ model.outputs[j]))
+                error += g * model.outputs[j]
+                model.outputs[j] += g * v
+            for word in inputs:
+                model.inputs[word] += error
+
+
 def word2vec(arrays: Arrays) -> Arrays:
     """Skip-gram, CBOW with the same noise, and the distributions, of any sizes."""
 
@@ -34,7 +53,7 @@ def word2vec(arrays: Arrays) -> Arrays:
     x, y, loss = judged(skipgram, arrays["center"][:, None], arrays["context"])
     tables = torch.autograd.grad(loss.sum(), [skipgram.inputs, skipgram.outputs])
     outcomes = {"loss_per_pair": loss, "loss": loss.sum()} | dict(zip(("g/W_in", "g/W_out"), tables, strict=True))
-    skipgram.update_one_by_one(x, y, float(arrays["lr"]))
+    update_one_by_one(skipgram, x, y, float(arrays["lr"]))
     outcomes |= {"seq_W_in": skipgram.inputs, "seq_W_out": skipgram.outputs}
 
     x, y, loss = judged(cbow, arrays["cbow_context"], arrays["cbow_target"])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from support import needs
 
-from rtx_lib.tasks.files import GROUPS, available, cache_folder, files_of, names_of
+from rtx_lib.tasks.files import available, cache_folder, files_of, names_of
 
 # The machine's own cache; workers inherit the name. The book is built with it, on whatever data is there.
 CACHE = os.environ.setdefault("RTX_TEST_CACHE", str(cache_folder()))
@@ -34,9 +34,8 @@ def leave_out(items: Iterable[pytest.Item]) -> None:
     os.environ["RTX_DATA"] = CACHE
     there = functools.cache(available)
     for item in items:
-        if lacking := {name for name in needed(item) if not there(name)}:
-            what = "enwik8" if lacking <= {*GROUPS["enwik8"]} else "data files"
-            item.add_marker(pytest.mark.skip(reason=needs.reason(what)))
+        if not all(map(there, needed(item))):
+            item.add_marker(pytest.mark.skip(reason=needs.reason("data files")))
     os.environ["RTX_DATA"] = NOTHING
 
 

@@ -19,10 +19,9 @@ WAYS = {
     "git": "install git",
     "data files": "make data",
     "a compiler": "install g++",
-    "enwik8": "36 MB: python -m rtx_lib.tasks.download enwik8",
     "a GPU": "make gpu, where there is one",
 }
-NEVER_REQUIRED = {"enwik8", "a GPU", "a compiler"}
+NEVER_REQUIRED = {"a GPU", "a compiler"}
 
 
 def required() -> bool:

@@ -3,7 +3,6 @@
 import gzip
 import io
 import struct
-import zipfile
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,6 @@ PTB = {
     "valid": " a cat sat \n the mat \n the end \n the end \n",
     "test": " the <unk> sat on a cat \n the end \n N cat \n",
 }
-# 400 bytes: 360 of train, 20 of valid, 20 of test; é is two bytes, and stands only where "test" begins.
-ENWIK8 = (
-    ('<page>\n  <title>"A" & B</title>\n' * 12)[:360] + "\nNo line goes here.\n" + "é\nthe end of it all"
-).encode()
 SST2 = {
     "train": "1 a good film .\n0 a bad film .\n0 not good\n1 not bad , a film\n0 a plot .\n1 never bad\n",
     "valid": "0 a bad film .\n1 good film\n",
@@ -38,13 +33,6 @@ def ptb(**texts: str) -> dict[str, bytes]:
 def sst2(**texts: str) -> dict[str, bytes]:
     parts = {"train": "train", "valid": "dev", "test": "test"}
     return {f"sst2/stsa.binary.{parts[split]}": text.encode() for split, text in (SST2 | texts).items()}
-
-
-def enwik8(text: bytes = ENWIK8) -> dict[str, bytes]:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("enwik8", text)
-    return {"enwik8.zip": buffer.getvalue()}
 
 
 def mnist(train: int = 60, test: int = 20) -> dict[str, bytes]:

@@ -43,7 +43,6 @@ TASKS: dict[str, Callable[..., Any]] = {
     "music": tasks.PolyphonicMusic,
     "ptb": tasks.PennTreebank,
     "topics": tasks.TopicText,
-    "enwik8": tasks.Enwik8,
     "sentiment": tasks.Sentiment,
     "generated-sentiment": tasks.GeneratedSentiment,
     "masked-text": tasks.MaskedText,

@@ -150,7 +150,6 @@ def test_transformer_xls_that_are_compared_have_equal_parameters():
         ("nottingham", (88, 88, None), 1_420_888),
         ("ptb-char", (49, 49, 49), 14_213_169 - 49),  # a tied readout of ours has no bias
         ("ptb-word", (10_000, 10_000, 10_000), 2_281_872 - 10_000),
-        ("enwik8-12", (204, 204, 204), 41_055_436),
     ],
 )
 def test_published_sizes_are_those_of_the_authors_live_parameters(name, sizes, live):

@@ -128,7 +128,7 @@ FLOATS = {
     "jordan": partial(JordanRNN, D, 4, OUT),
     "lstm-projected": partial(ProjectedLSTM, D, 7, OUT),
     "lstm-clipped": partial(ProjectedLSTM, D, 4, OUT, cell_clip=0.5, projection_clip=0.4),
-    "qrnn": partial(QRNN, D, 6, 2, OUT, zoneout=0.3),
+    "qrnn": partial(QRNN, D, 6, 2, OUT),
     "qrnn-ifo": partial(QRNN, D, 6, 3, OUT, window=3, pooling="ifo"),
     "qrnn-layer": partial(QRNNLayer, D, OUT, window=1, pooling="f"),
     "qrnn-longer": partial(QRNNLayer, D, OUT, window=14),
@@ -259,7 +259,7 @@ POINTWISE = ["tcn-1", "local-1"]  # no output sees an earlier input
 FIRST_NAMES = ("rnn", "lstm", "gru", "readout", "bag", "deep", "indrnn", "tcn", "local", "qrnn", "min", "lru", "s4d")
 FIRST_NAMES += ("mamba", "linear", "delta", "retention")
 RECURRENT = [name for name in FLOATS if name.split("-")[0] in FIRST_NAMES]
-DROPOUT = [n for n, build in MODELS.items() if re.search("dropout|zoneout", str(getattr(build, "keywords", "")))]
+DROPOUT = [n for n, build in MODELS.items() if "dropout" in str(getattr(build, "keywords", ""))]
 RECURRENT += [name for name in FLOATS if name.startswith(("slstm", "mlstm"))]
 
 
@@ -732,7 +732,7 @@ def wrong_arguments(build):
             yield from [(name, -1)] + [(name, 5)] * (name == "heads")
         elif hint in (str, str | None):
             yield name, "nonsense"
-        elif "dropout" in name or name == "zoneout":
+        elif "dropout" in name:
             yield from [(name, -0.1), (name, 1.5)]
 
 

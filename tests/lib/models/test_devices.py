@@ -42,7 +42,7 @@ SETTINGS = {
     "music": {"source": "jsb", "length": 9},
     "few-labels": {"weights": "bert-small", "source": "small_world"},
 }
-TASKS = {name: (task, SETTINGS.get(name, {})) for name, task in sorted(experiments.TASKS.items()) if name != "enwik8"}
+TASKS = {name: (task, SETTINGS.get(name, {})) for name, task in sorted(experiments.TASKS.items())}
 
 
 # A task of each form of data; what every task computes of them is in tests/lib/tasks/test_contract.py.

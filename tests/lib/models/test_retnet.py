@@ -2,10 +2,11 @@
 
 import pytest
 import torch
+from reference.official_retnet import published_scale
 from support.compare import draw, furthest, random_parameters
 from support.helpers import drawn, relative_error
 
-from rtx_lib.models.retnet import FORMS, MultiScaleRetention, decay_matrix, log_decays, published_scale, retention
+from rtx_lib.models.retnet import FORMS, MultiScaleRetention, decay_matrix, log_decays, retention
 
 forms = pytest.mark.parametrize("form", FORMS)
 
@@ -39,8 +40,6 @@ def test_with_the_authors_scales_the_forms_differ_by_their_epsilon():
         one, *others = (model.merge(o * scale, x) for scale in scales.values())
         assert all(least <= relative_error(other, one) <= most for other in others)
     assert not any(scale.requires_grad for scale in scales.values())
-    with pytest.raises(ValueError, match=r"^chunk must divide T = 24, got 7"):
-        published_scale(q, k, v, decays, form="chunks", chunk=7)
 
 
 def test_decays():

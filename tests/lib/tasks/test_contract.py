@@ -95,9 +95,7 @@ STREAMED = {
     "shakespeare-5": lambda place: place(small.shakespeare(), tasks.CharacterText, length=5),
     "ptb-characters-6-context-2": lambda place: place(small.ptb(), tasks.PennTreebank, length=6, context=2),
     "ptb-words-6": lambda place: place(small.ptb(), tasks.PennTreebank, "words", length=6),
-    "enwik8-6": lambda place: place(small.enwik8(), tasks.Enwik8, 6),
     "topics-wikitext2-60": lambda place: place(CORPORA, tasks.TopicText, "wikitext2", words=60, length=6),
-    "enwik8-6-without-newlines": lambda place: place(small.enwik8(), tasks.Enwik8, 6, newlines=False),
 }
 STREAMED |= {f"text-{level}-6": lambda place, level=level: tasks.TextTask(PROSE, 6, level) for level in LEVELS}
 CORPORA = small_corpora.corpora()
@@ -360,7 +358,7 @@ def no_files(monkeypatch, tmp_path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_sizes_and_choices_that_are_not_allowed(no_files, kind) -> None:
     """A wrong value for each that the constructor's signature names."""
-    good = {"length": 5} if kind in (tasks.PennTreebank, tasks.Enwik8) else {}
+    good = {"length": 5} if kind is tasks.PennTreebank else {}
     good |= {"bits": 8} if kind is tasks.BinaryAddition else {"delay": 8} if kind is tasks.CopyMemory else {}
     good |= (
         {"length": 9}
@@ -410,12 +408,7 @@ def test_arguments_that_are_not_allowed(no_files, message: str) -> None:
 
 @pytest.mark.parametrize(
     ("files", "task", "settings", "longest"),
-    [
-        (small.shakespeare(), tasks.CharacterText, {}, 11),
-        (small.ptb(), tasks.PennTreebank, {"level": "words"}, 12),
-        (small.enwik8(), tasks.Enwik8, {}, 19),
-        (small.enwik8(), tasks.Enwik8, {"newlines": False}, 17),
-    ],
+    [(small.shakespeare(), tasks.CharacterText, {}, 11), (small.ptb(), tasks.PennTreebank, {"level": "words"}, 12)],
 )
 def test_every_split_must_hold_a_window(place, files, task, settings, longest: int) -> None:
     assert place(files, task, length=longest, **settings).length == longest
@@ -423,7 +416,7 @@ def test_every_split_must_hold_a_window(place, files, task, settings, longest: i
         task(length=longest + 1, **settings)
 
 
-ALL = small_corpora.corpora() | small.ptb() | small.mnist() | small.music() | small.shakespeare() | small.enwik8()
+ALL = small_corpora.corpora() | small.ptb() | small.mnist() | small.music() | small.shakespeare()
 
 
 @pytest.mark.parametrize(
@@ -433,7 +426,6 @@ ALL = small_corpora.corpora() | small.ptb() | small.mnist() | small.music() | sm
         (tasks.CharacterText, {"length": 5}, 1),
         (tasks.CharacterText, {"source": "pydoc"}, 0),
         (tasks.PennTreebank, {"length": 3}, 3),
-        (tasks.Enwik8, {"length": 5}, 1),
         (tasks.PolyphonicMusic, {"source": "jsb"}, 1),
         (tasks.Sentiment, {}, 3),
         (SentenceClasses, {"source": "trec"}, 2),

@@ -3,7 +3,6 @@
 import hashlib
 import math
 import pydoc_data.topics
-import tracemalloc
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from support import small_tasks as small
 from support.compare import generator
 from support.data import reads
 
-from rtx_lib.tasks import CharacterText, Enwik8, PennTreebank
+from rtx_lib.tasks import CharacterText, PennTreebank
 from rtx_lib.tasks.files import FILES
 from rtx_lib.training import evaluate
 
@@ -172,42 +171,3 @@ def test_unknown_characters_of_the_treebank(place, line: str, wrong: str) -> Non
 def test_unknown_words_of_the_treebank(place) -> None:
     with pytest.raises(ValueError, match="text must keep to the 11 words of PTB, got 'dog'"):
         penn(place, "words", valid=" the cat sat on the dog " * 3)
-
-
-# enwik8
-
-
-def wiki(place, length: int = 6, content: bytes = small.ENWIK8, **options) -> Enwik8:
-    return place(small.enwik8(content), Enwik8, length, **options)
-
-
-def test_vocabulary_is_that_of_the_whole_file(place) -> None:
-    task, content = wiki(place), small.ENWIK8
-    assert len(content) == 400 and task.symbols == bytes(sorted(set(content)))
-    assert task.vocabulary == task.input_size == task.output_size == len(task.symbols)
-    assert 0xC3 in task.symbols and 0xC3 not in content[:360]  # é: counting in "train" alone would not know it
-    assert wiki(place, newlines=False).symbols == task.symbols.replace(b"\n", b"")
-
-
-@reads(Enwik8)
-def test_true_wikipedia() -> None:
-    task = Enwik8(512)
-    assert task.vocabulary == 205 and task.symbols[:2] == b"\t\n"  # Mahoney: no other control characters
-    for split, size in (("train", 90_000_000), ("valid", 5_000_000), ("test", 5_000_000)):
-        assert sum(x.numel() for x, _ in task.stream(split, 1, size - 1)) == size - 1
-    x, _ = next(task.batches("train", 1))
-    assert bytes(task.symbols[number] for number in x[0, :10]) == b"<mediawiki"
-    assert Enwik8(512, newlines=False).vocabulary == 204  # that of the authors
-
-
-def test_ids_stay_bytes_and_reading_takes_few_copies(place) -> None:
-    content = torch.randint(97, 123, (1_000_000,), generator=generator(), dtype=torch.uint8).numpy().tobytes()
-    wiki(place, 8, content)
-    tracemalloc.start()
-    try:
-        task = Enwik8(8)
-        held, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert held < 1.2 * len(content) and peak < 5 * len(content)  # in int64 the ids alone would be eight times the text
-    assert sum(ids.numel() * ids.element_size() for ids in task._data.values()) == len(content)

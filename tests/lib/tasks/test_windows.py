@@ -10,11 +10,10 @@ import pytest
 import torch
 from support import small_tasks as small
 
-from rtx_lib.tasks import CharacterText, Enwik8, PennTreebank
+from rtx_lib.tasks import CharacterText, PennTreebank
 from rtx_lib.tasks.windows import Windows
 
 SPLITS = ("train", "valid", "test")
-ENDS = {"train": (0, 360), "valid": (360, 380), "test": (380, 400)}
 
 
 def characters(split: str) -> Sequence[Any]:
@@ -29,22 +28,11 @@ def words(split: str) -> Sequence[Any]:
     return small.PTB[split].replace("\n", "<eos>").split()
 
 
-def symbols(split: str) -> Sequence[Any]:
-    return small.ENWIK8[slice(*ENDS[split])]
-
-
-def bare(split: str) -> Sequence[Any]:
-    """Cut first and left out then: without newlines the splits are those of the same bytes."""
-    return symbols(split).replace(b"\n", b"")
-
-
 # The symbols of a split, and the task that reads them in windows.
 TASKS = {
     characters: lambda place, length, _: place(small.shakespeare(), CharacterText, length=length),
     letters: lambda place, length, c: place(small.ptb(), PennTreebank, length=length, context=c),
     words: lambda place, length, c: place(small.ptb(), PennTreebank, "words", length=length, context=c),
-    symbols: lambda place, length, _: place(small.enwik8(), Enwik8, length),
-    bare: lambda place, length, _: place(small.enwik8(), Enwik8, length, newlines=False),
 }
 
 
@@ -132,7 +120,10 @@ def test_baselines_are_what_their_strategies_reach(place, text, length: int, con
         assert sum(turned) / len(turned) != pytest.approx(mean["bigram loss"], rel=1e-3)
     assert task.baselines() == pytest.approx(mean, rel=1e-12)
     assert not context or sum(early) / len(early) != pytest.approx(mean["unigram loss"], rel=1e-4)
-    for piece in (1, 7, 359, 360) if text is symbols else ():  # no pair is lost or counted twice where pieces meet
+    size = len(text("train"))
+    for piece in (
+        (1, 7, size - 1, size) if text is letters else ()
+    ):  # no pair is lost or counted twice where pieces meet
         monkeypatch.setattr("rtx_lib.tasks.windows._PIECE", piece)
         assert task.baselines() == pytest.approx(mean, rel=1e-12)
 

@@ -150,7 +150,7 @@ SETTINGS = {
     "ptb": {"length": 9, "context": 3},
     "few-labels": {"weights": "bert-small", "source": "small_world"},
 }
-NAMES = sorted(set(TASKS) - {"enwik8"})  # its bytes weigh as the characters of ptb do
+NAMES = sorted(TASKS)
 
 
 @pytest.mark.parametrize(

@@ -187,18 +187,7 @@ RECIPES = [
         | {"drop_every": 5, "drop": 2.0, "keep_best": "loss"},
         _AUTHORS | _DROPPED | {"dropout": 0.35},
     ),
-    # For a GPU: the authors' 12 layers on enwik8, and characters of the Penn Treebank in some minutes.
-    Recipe(
-        "paper-enwik8-12",
-        "Transformer-XL of 12 layers on enwik8, the authors' configuration",
-        "transformer-xl",
-        "enwik8",
-        model_arguments={"width": 512, "heads": 8, "layers": 12, "inner": 2048, "memory": 512, "dropout": 0.1},
-        task_arguments={"length": 512, "newlines": False},
-        tested_with={"authors' test": {"memory": 2100, "clamp": 820, "same_length": True, "stream_length": 80}},
-        **_LARGE | {"steps": 400_000, "batch_size": 22, "lr": 2.5e-4, "stream_length": 512, "eval_every": 4000},
-        eval_batches=10,
-    ),
+    # For a GPU, in some minutes.
     Recipe(
         "ptb-char-xl-large",
         "Transformer-XL of 10 million parameters on Penn Treebank characters",
