@@ -16,21 +16,8 @@ from .kernels import cells, diagonal, indrnn, linear, matrix_state, qrnn, rnn, s
 from .peers import peers
 from .steps import race, sentiment, told
 
+_LAYERS = (rnn, cells, indrnn, attention, transformer, local_rnn, txl, sentiment, told)
+_KERNELS = (linear, qrnn, diagonal, matrix_state, selective)
 CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
-    "rnn": rnn,
-    "cells": cells,
-    "indrnn": indrnn,
-    "attention": attention,
-    "transformer": transformer,
-    "local-rnn": local_rnn,
-    "txl": txl,
-    "sentiment": sentiment,
-    "told": told,
-    "linear": linear,
-    "qrnn": qrnn,
-    "diagonal": diagonal,
-    "matrix-state": matrix_state,
-    "selective": selective,
-    "race": race,
-    "peers": peers,
+    case.__name__.replace("_", "-"): case for case in (*_LAYERS, *_KERNELS, race, peers)
 }

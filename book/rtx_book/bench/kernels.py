@@ -259,8 +259,7 @@ def selective(
 ) -> list[dict[str, Any]]:
     """Forward and backward of the selective scan of Mamba against its loop.
 
-    On a GPU where ``mamba_ssm`` can be imported the kernel of Mamba's authors stands beside ours. The error is that of
-    the gradient of delta, to which every step adds.
+    The error is that of the gradient of delta, to which every step adds.
     """
     generator = torch.Generator().manual_seed(0)
     shape, size = (batch, time_steps, channels), f", B={batch} T={time_steps} D={channels} N={states}"
@@ -276,17 +275,7 @@ def selective(
         return selective_scan(*given, backend=backend)[0]
 
     variants = {name: once(partial(ours, backend=name)) for name in ("loop", "auto")}
-    if device != "cpu":
-        variants |= that_run({"mamba_ssm": once(_of_the_authors)})
     return compare("selective", variants, pairs(variants, "loop", "plain loop"), device, size=size)
-
-
-def _of_the_authors(u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor) -> Tensor:
-    """The kernel of Gu and Dao's package, which has time last."""
-    from mamba_ssm.ops.selective_scan_interface import selective_scan_fn
-
-    y: Tensor = selective_scan_fn(*(x.mT.contiguous() for x in (u, delta)), A, B.mT.contiguous(), C.mT.contiguous())
-    return y.mT
 
 
 # ------------------------------------------------------------------------------------------------ a state of matrices
@@ -328,22 +317,7 @@ def matrix_state(
     variants, told = {softmax: once(partial(F.scaled_dot_product_attention, is_causal=True))}, []
     for form, options in forms.items():
         loop, auto = f"{form}, loop", f"{form}, {_named(explain_matrix_backend(*given, **options))}"
-        found = {auto: once(partial(ours, backend="auto"), **options)}
-        if form == "gated delta rule" and device != "cpu":
-            found |= that_run({f"{form}, flash-linear-attention": once(_of_fla, **options)})
-        for name in found:
-            told += [Pair(name, loop, "plain loop"), Pair(name, softmax, "torch.nn", same=False)]
-        variants |= found | {loop: once(partial(ours, backend="loop"), **options)}
+        for name, backend in ((auto, "auto"), (loop, "loop")):
+            variants[name] = once(partial(ours, backend=backend), **options)
+        told += [Pair(auto, loop, "plain loop"), Pair(auto, softmax, "torch.nn", same=False)]
     return compare("matrix-state", variants, told, device, size=f", B={batch} H={heads} T={time_steps} K={size}")
-
-
-def _of_fla(q: Tensor, k: Tensor, v: Tensor, beta: Tensor, log_decay: Tensor) -> Tensor:
-    """The chunked kernel of flash-linear-attention, which has time before heads and computes in half precision."""
-    from fla.ops.gated_delta_rule import chunk_gated_delta_rule
-
-    turned = [x.transpose(1, 2).bfloat16() for x in (q, k, v)]
-    o, _ = chunk_gated_delta_rule(
-        *turned, log_decay.transpose(1, 2).float(), beta.transpose(1, 2).bfloat16(), scale=1.0
-    )
-    result: Tensor = o.transpose(1, 2).to(q.dtype)
-    return result

@@ -205,12 +205,8 @@ def everything(out: Path, device: str) -> int:
         with ThreadPoolExecutor(max(2, min(8, (os.cpu_count() or 2) - 2))) as pool:
             try:
                 # What is right is found out side by side, what is fast one after the other.
-                [
-                    *pool.map(
-                        lambda each: step(*each),
-                        [(kind, name) for kind in ("tests", "chapters") for name in todo[kind]],
-                    )
-                ]
+                beside = [(kind, name) for kind in ("tests", "chapters") for name in todo[kind]]
+                [*pool.map(lambda each: step(*each), beside)]
                 for name in todo["speed"]:
                     step("speed", name)
             except KeyboardInterrupt:

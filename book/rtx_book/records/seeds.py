@@ -94,18 +94,6 @@ def solved(record: Record, metric: str, value: float) -> bool:
     return found is not None and reached(metric, found, value)
 
 
-def fates(records: Sequence[Record], metric: str, line: float) -> str:
-    """What became of each run: the step at which its evaluation reached the line, or its test: "1,400 / no (0.168)"."""
-
-    def one(record: Record) -> str:
-        if step := steps_to(record, metric, line):
-            return f"{step:,}"
-        end = final(record, metric)
-        return "no (diverged)" if end is None else f"no ({end:.3f})"
-
-    return " / ".join(map(one, records)) or "no run"
-
-
 def tally(records: Sequence[Record], metric: str, line: float) -> str:
     """How many runs met the line in training, and the step by which all of these had: "2 of 3, by 1,400"."""
     if not records:

@@ -13,6 +13,7 @@ from typing import Any
 
 from rtx_book.records.records import SPEED_SCHEMA, check, load_speeds
 from rtx_book.runs.recipes.race import LANES
+from rtx_book.sphinx.citing import spelled
 
 FILE = "book/results/speed.jsonl"
 DEVICES = ("cpu", "cuda")
@@ -82,12 +83,6 @@ def table(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {"head": [head for head, _ in columns], "rows": body, "shared": "; ".join(shared)}
 
 
-def day(date: str) -> str:
-    """22 November 2026."""
-    at = datetime.date.fromisoformat(date)
-    return f"{at.day} {at:%B %Y}"
-
-
 def context(root: Path, case: str) -> dict[str, Any]:
     """What the template tells of a case: for each device that was measured a table, or one for each part of it."""
     found = read_speeds(root / FILE)
@@ -98,7 +93,9 @@ def context(root: Path, case: str) -> dict[str, Any]:
             title = part.removeprefix(f"{case}-").capitalize() if part != case else ""
             parts.append({"title": title, **table(list(rows))})
         commit = measured["commit"][:7] + "-dirty" * measured["commit"].endswith("-dirty")
-        devices.append({"parts": parts, "day": day(measured["date"]), "commit": commit})
+        devices.append(
+            {"parts": parts, "day": spelled(datetime.date.fromisoformat(measured["date"])), "commit": commit}
+        )
     return {"case": case, "devices": devices}
 
 

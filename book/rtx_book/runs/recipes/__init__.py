@@ -19,22 +19,14 @@ from . import (
 )
 from .recipe import Recipe, recipe_of
 
+_TRIED = (between, hybrids, parallel, returns, scenes, state_space, topics)
 _PARTS = (recurrence, topics, scenes, attention, between, parallel, pretraining, orders, state_space, hybrids, returns)
 
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for part in _PARTS for recipe in part.RECIPES}
 
 BESIDE: dict[str, Recipe] = {
     recipe.name: recipe
-    for recipe in (
-        *between.TRIALS,
-        *hybrids.TRIALS,
-        *parallel.TRIALS,
-        *race.RECIPES,
-        *returns.TRIALS,
-        *returns.REPEATED,
-        *scenes.TRIALS,
-        *state_space.TRIALS,
-        *topics.TRIALS,
-    )
+    for recipes in (*(part.TRIALS for part in _TRIED), race.RECIPES, returns.REPEATED)
+    for recipe in recipes
 }
 """Runs by which rates are chosen, and all that may follow from them; most are never made."""

@@ -103,7 +103,13 @@ def _xl_news(memory: int) -> Recipe:
 _PUBLISHED = {"norm": "pre", "norm_layer": "sample-std", "start": "clones"}
 _PLATEAU = {"optimizer": "sgd", "schedule": "plateau", "drop_every": 3, "drop_after": 5}
 _DROPPED = {"dropout": 0.15, "embedding_dropout": 0.15}
-_LARGE = COSINE | {"clip": 0.25, "eval_batch_size": 10, "keep_best": "loss"}
+
+# For a GPU, in some minutes.
+_LARGE = {"width": 384, "heads": 6, "layers": 6, "memory": 128, "dropout": 0.15}
+_LONG: dict[str, Any] = {"steps": 10_000, "batch_size": 64, "clip": 0.25, "warmup": 500, "keep_best": "loss"}
+_LONG |= {"floor": 0.0, "betas": [0.9, 0.999], "weight_decay": 0.0, "stream_length": 128, "eval_every": 500}
+_LONG |= {"eval_batches": None, "eval_batch_size": 10, "tested_with": _memories(0, 128, 512, 1024)}
+_LONG["task_arguments"] = {"level": "characters", "length": 128}
 
 
 def _published(name: str, about: str, budget: dict[str, Any], sizes: dict[str, Any]) -> Recipe:
@@ -187,18 +193,7 @@ RECIPES = [
         | {"drop_every": 5, "drop": 2.0, "keep_best": "loss"},
         _AUTHORS | _DROPPED | {"dropout": 0.35},
     ),
-    # For a GPU, in some minutes.
-    Recipe(
-        "ptb-char-xl-large",
-        "Transformer-XL of 10 million parameters on Penn Treebank characters",
-        "transformer-xl",
-        "ptb",
-        model_arguments={"width": 384, "heads": 6, "layers": 6, "memory": 128, "dropout": 0.15},
-        task_arguments={"level": "characters", "length": 128},
-        tested_with=_memories(0, 128, 512, 1024),
-        **_LARGE | {"steps": 10_000, "batch_size": 64, "lr": 1e-3, "stream_length": 128, "eval_every": 500},
-        warmup=500,
-    ),
+    _at("ptb-char-xl", "large", "Transformer-XL of 10 million parameters", "transformer-xl", _LARGE, 1e-3, **_LONG),
 ]
 
 # ------------------------------------------------------------------------------------------------ trials of the rates
@@ -234,17 +229,9 @@ def rates(lr: float, sides: int = 2) -> list[float]:
 def trial(place: str, name: str, lr: float) -> Recipe:
     """The shorter run with which a model tries a rate on the data of a place."""
     whole, steps = _NAMED[f"{place}-{name}"], TRIAL_STEPS[place]
-    return replace(
-        whole,
-        name=f"rate-{whole.name}-{lr:g}",
-        about=f"{whole.about}, rate {lr:g}",
-        lr=lr,
-        steps=steps,
-        warmup=whole.warmup * steps // whole.steps,
-        eval_every=whole.eval_every if whole.keep_best else steps // 2,
-        tested_with={},
-        curve_points=20,
-    )
+    short: dict[str, Any] = {"steps": steps, "warmup": whole.warmup * steps // whole.steps, "curve_points": 20}
+    short |= {"eval_every": whole.eval_every if whole.keep_best else steps // 2, "tested_with": {}}
+    return replace(whole, name=f"rate-{whole.name}-{lr:g}", about=f"{whole.about}, rate {lr:g}", lr=lr, **short)
 
 
 _NAMED = {recipe.name: recipe for recipe in RECIPES}

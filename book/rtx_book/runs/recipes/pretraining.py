@@ -29,17 +29,10 @@ _BERT_SMALL = Recipe(
 )
 
 # GPT reads the same rows from left to right, and names every word.
+_GPT = {name: value for name, value in _BERT.items() if name != "segments"} | {"start": "word2vec"}
+_NEXT: dict[str, Any] = _MASKED | {"model": "gpt", "task": "causal-text", "steps": 2_500, "lr": 2e-3}
 _GPT_SMALL = Recipe(
-    "gpt-small",
-    "GPT of two blocks on the next word",
-    "gpt",
-    "causal-text",
-    steps=2_500,
-    batch_size=32,
-    lr=2e-3,
-    model_arguments={name: value for name, value in _BERT.items() if name != "segments"} | {"start": "word2vec"},
-    task_arguments=_TEXT,
-    **{name: value for name, value in _MASKED.items() if name not in ("model", "task", "batch_size")},
+    "gpt-small", "GPT of two blocks on the next word", model_arguments=_GPT, task_arguments=_TEXT, **_NEXT
 )
 
 PRETRAINED: list[Recipe] = [_BERT_SMALL, _GPT_SMALL]
@@ -103,20 +96,13 @@ def _gpts(labels: str) -> list[Recipe]:
     ]
 
 
+# What the sentences do without the other texts.
+_ALONE: dict[str, Any] = {"weights": "bert-small", "trained": False, "domain_steps": 600}
+
 FINE_TUNED: list[Recipe] = [
     *(recipe for source in ("subj", "sst2", "trec") for labels in _BUDGETS for recipe in _both(source, labels)),
     *(recipe for labels in ("50", "200", "1000") for recipe in _domain(labels)),
-    _few(  # what the sentences do without the other texts
-        "subj",
-        "50",
-        "domain",
-        "BERT on Subj's unlabelled text only,",
-        "bert-sentences",
-        3e-4,
-        weights="bert-small",
-        trained=False,
-        domain_steps=600,
-    ),
+    _few("subj", "50", "domain", "BERT on Subj's unlabelled text only,", "bert-sentences", 3e-4, **_ALONE),
     *(recipe for labels in ("50", "1000") for recipe in _gpts(labels)),
 ]
 
@@ -127,22 +113,10 @@ _PROBED: dict[str, dict[str, Any]] = {
     "part of speech": {"task": "parts-of-speech", "source": "ud_ewt", "framed": True, "length": 40},
     "word sense": {"task": "word-sense", "source": "interest", "framed": True, "length": 40},
 }
-_ELMO_SMALL = Recipe(
-    "elmo-small",
-    "Bidirectional language model of two LSTM layers",
-    "elmo",
-    "both-ways-text",
-    steps=1_500,
-    batch_size=16,
-    lr=3e-3,
-    model_arguments={"width": 64, "layers": 2, "dropout": 0.1, "backend": "torch"},
-    task_arguments=_TEXT,
-    warmup=50,
-    eval_every=500,
-    eval_batches=2,
-    probed=_PROBED,
-    **COSINE,
-)
+_ELMO: dict[str, Any] = {"width": 64, "layers": 2, "dropout": 0.1, "backend": "torch"}
+_READ = COSINE | {"warmup": 50, "eval_every": 500, "eval_batches": 2, "probed": _PROBED}
+_ABOUT = "Bidirectional language model of two LSTM layers"
+_ELMO_SMALL = Recipe("elmo-small", _ABOUT, "elmo", "both-ways-text", 1_500, 16, 3e-3, _ELMO, _TEXT, **_READ)
 
 # --- who sees what, and looking up
 
