@@ -7,8 +7,8 @@ from torch import Tensor
 
 from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.splits import Rows, draw_batch, run_through
-from rtx_lib.tasks.vocabulary import IGNORED
-from rtx_lib.tasks.windows import symbol_count, symbol_loss, symbol_metrics, text_of
+from rtx_lib.tasks.vocabulary import IGNORED, text_of
+from rtx_lib.tasks.windows import symbol_count, symbol_loss, symbol_metrics
 
 LANDS = ("arelia", "borun", "celdor", "dravia", "elmar", "fenria", "gorland", "hesper")
 PARTS = ("north", "east", "south", "west")

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from rtx_lib.shapes import expect, expect_each
 from rtx_lib.tasks.splits import Rows, draw_batch, run_through
-from rtx_lib.tasks.windows import ids_of, text_of
+from rtx_lib.tasks.vocabulary import ids_of, text_of
 
 LETTERS = "abcdefghij"
 ORDERS = ("forwards", "backwards", "sorted")

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from rtx_lib.shapes import expect, expect_each
 from rtx_lib.tasks.splits import Rows, draw_batch, run_through
-from rtx_lib.tasks.vocabulary import expect_rows, pad_rows
-from rtx_lib.tasks.windows import numbers_of
+from rtx_lib.tasks.vocabulary import expect_rows, numbers_of, pad_rows
 
 LARGEST = 999_999
 Pair = tuple[Tensor, Tensor]

@@ -10,7 +10,8 @@ from torch import Tensor
 from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.orders import NO_LABEL, seen_under
 from rtx_lib.tasks.splits import Rows, draw_batch, run_through
-from rtx_lib.tasks.windows import symbol_count, symbol_loss, symbol_metrics, text_of
+from rtx_lib.tasks.vocabulary import text_of
+from rtx_lib.tasks.windows import symbol_count, symbol_loss, symbol_metrics
 
 CITIES = [
     "New York",

@@ -11,8 +11,7 @@ from torch import Tensor
 from rtx_lib.shapes import expect, expect_each
 from rtx_lib.tasks.digits import SequentialDigits
 from rtx_lib.tasks.splits import SEEDS, SIZES, Rows, draw_batch, run_through
-from rtx_lib.tasks.vocabulary import expect_rows
-from rtx_lib.tasks.windows import numbers_of
+from rtx_lib.tasks.vocabulary import expect_rows, numbers_of
 
 PICTURE, SIDES = 28, (8, 11)  # pixels: of a picture, of a small and of a big digit
 MARGIN, TRIES = 3, 64  # pixels by which a relation is clear; layouts that are drawn at once for a scene

@@ -19,8 +19,7 @@ from rtx_lib.tasks.splits import (
     last_step_metrics,
     run_through,
 )
-from rtx_lib.tasks.vocabulary import PAD, UNKNOWN, pad_rows, split_words, trim
-from rtx_lib.tasks.windows import ids_of, text_of
+from rtx_lib.tasks.vocabulary import PAD, UNKNOWN, ids_of, pad_rows, split_words, text_of, trim
 
 # One list a line: things, what is good, what is bad, what turns a word round, what makes it stronger.
 _WORDS = """

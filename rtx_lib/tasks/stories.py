@@ -8,7 +8,7 @@ from torch import Tensor
 
 from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.splits import Rows, draw_batch, last_step_loss, last_step_metrics, run_through
-from rtx_lib.tasks.windows import text_of
+from rtx_lib.tasks.vocabulary import text_of
 
 PEOPLE = ("Anna", "Bert", "Clara", "David")
 PLACES = ("kitchen", "garden", "cellar", "attic", "office", "hall")

@@ -13,16 +13,8 @@ from torch import Tensor
 from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.files import GROUPS, fetch
 from rtx_lib.tasks.splits import SPLITS, draw_batch, run_through
-from rtx_lib.tasks.windows import (
-    Windows,
-    count_baselines,
-    ids_of,
-    numbers_of,
-    read_streams,
-    symbol_count,
-    symbol_loss,
-    symbol_metrics,
-)
+from rtx_lib.tasks.vocabulary import ids_of, numbers_of
+from rtx_lib.tasks.windows import Windows, count_baselines, read_streams, symbol_count, symbol_loss, symbol_metrics
 
 SOURCES = {"shakespeare": GROUPS["shakespeare"], "pydoc": ()}  # by source, its files
 LEVELS = ("characters", "words")

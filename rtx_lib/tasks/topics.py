@@ -16,8 +16,8 @@ from torch import Tensor
 from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.corpora import SOURCES, TEXTS, documents
 from rtx_lib.tasks.splits import SPLITS, draw_batch, run_through
-from rtx_lib.tasks.vocabulary import SPECIAL, Vocabulary
-from rtx_lib.tasks.windows import Windows, symbol_count, symbol_loss, symbol_metrics, text_of
+from rtx_lib.tasks.vocabulary import SPECIAL, Vocabulary, text_of
+from rtx_lib.tasks.windows import Windows, symbol_count, symbol_loss, symbol_metrics
 
 SENTENCES = 10  # in a document, as Mikolov and Zweig (2012) cut PTB
 STOPS = 0.2  # of the documents hold a stop word

@@ -1,16 +1,35 @@
 """Words as ids, with the special tokens of pre-training in front, and rows of different lengths in one tensor."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect_each, expect_ids
-from rtx_lib.tasks.windows import text_of
+from rtx_lib.shapes import expect, expect_each, expect_ids
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PAD, UNKNOWN, IGNORED = 0, 1, -100  # the last is the label that does not count, in torch's cross-entropy too
+
+
+def ids_of(text: Iterable[str], ids: Mapping[str, int], known: str) -> Tensor:
+    """The ids (T,) of symbols; ValueError, which says what is `known`, for one without an id."""
+    try:
+        return torch.tensor([ids[symbol] for symbol in text], dtype=torch.int64)
+    except KeyError as error:
+        raise ValueError(f"text must keep to {known}, got {error.args[0]!r}") from None
+
+
+def numbers_of(ids: Tensor | Sequence[int], symbols: int) -> list[int]:
+    """The numbers of one sequence of ids (T,); ValueError for another shape or an id that is not in 0..V-1."""
+    return expect_ids(expect(torch.as_tensor(ids), "T", "ids")[None], symbols, "ids")[0].tolist() if len(ids) else []
+
+
+def text_of(task: Any, ids: Tensor | Sequence[int]) -> str:
+    """The text of ids (T,), of the task's `words` and without its `pad`: the `decode` of several tasks."""
+    pad = getattr(task, "pad", None)
+    return " ".join(task.words[number] for number in numbers_of(ids, len(task.words)) if number != pad)
 
 
 class Vocabulary:

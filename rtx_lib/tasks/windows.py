@@ -5,14 +5,14 @@ and, where it has them, ``context``, the positions that do not count, and ``bits
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_each, expect_ids
+from rtx_lib.shapes import expect, expect_each
 from rtx_lib.tasks.splits import expect_part
 
 _PIECE = 10_000_000  # pairs counted at a time
@@ -142,22 +142,3 @@ def count_baselines(train: Tensor, scored: Tensor, symbols: int, *, pairs: bool 
         both = both.view(symbols, symbols)
         losses["bigram loss"] = -(both / both.sum(1, keepdim=True)).log()[x, y].mean().item()
     return losses
-
-
-def ids_of(text: Iterable[str], ids: Mapping[str, int], known: str) -> Tensor:
-    """The ids (T,) of symbols; ValueError, which says what is `known`, for one without an id."""
-    try:
-        return torch.tensor([ids[symbol] for symbol in text], dtype=torch.int64)
-    except KeyError as error:
-        raise ValueError(f"text must keep to {known}, got {error.args[0]!r}") from None
-
-
-def numbers_of(ids: Tensor | Sequence[int], symbols: int) -> list[int]:
-    """The numbers of one sequence of ids (T,); ValueError for another shape or an id that is not in 0..V-1."""
-    return expect_ids(expect(torch.as_tensor(ids), "T", "ids")[None], symbols, "ids")[0].tolist() if len(ids) else []
-
-
-def text_of(task: Any, ids: Tensor | Sequence[int]) -> str:
-    """The text of ids (T,), of the task's `words` and without its `pad`: the `decode` of several tasks."""
-    pad = getattr(task, "pad", None)
-    return " ".join(task.words[number] for number in numbers_of(ids, len(task.words)) if number != pad)

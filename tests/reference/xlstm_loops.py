@@ -48,11 +48,7 @@ def mlstm(q, k, v, log_i, log_f, c, n, m, eps=0.0):
     return torch.stack(outputs, 2), (c, n, m)
 
 
-# ---- what stands around them
-
-
-def silu(x):
-    return x * sigmoid(x)
+# ---- what stands before them
 
 
 def convolve(x, weight, bias):

@@ -42,16 +42,13 @@ def check_delta_rule(answer: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None
         return torch.stack(out)
 
     one = torch.ones_like(beta)
-    compare(
-        as_tensor(answer(k.clone(), v.clone(), beta.clone())),
-        read(beta, beta),
-        {
-            "nothing is erased: write the difference to what S says about the key": read(beta, 0 * beta),
-            "read after writing, not before": read(beta, beta, early=True),
-            "beta is missing": read(one, one),
-            "beta belongs to the whole difference, to what is erased as well": read(beta, one),
-        },
-    )
+    slips = {
+        "nothing is erased: write the difference to what S says about the key": read(beta, 0 * beta),
+        "read after writing, not before": read(beta, beta, early=True),
+        "beta is missing": read(one, one),
+        "beta belongs to the whole difference, to what is erased as well": read(beta, one),
+    }
+    compare(as_tensor(answer(k.clone(), v.clone(), beta.clone())), read(beta, beta), slips)
 
 
 @exercise("Right: 128,000 for the one layer of attention, 17,024 for the seven of Mamba, however long the text is.")

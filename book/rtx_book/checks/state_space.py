@@ -71,32 +71,20 @@ def check_discretised(answer: Callable[[Tensor], tuple[Tensor, Tensor, Tensor]])
     assert isinstance(given, tuple) and len(given) == 3, "the function must return three tensors: kept, added, added"
     kept, held, euler = (as_tensor(part) for part in given)
     delta = F.softplus(v)
-    compare(
-        kept,
-        torch.exp(-delta),
-        {
-            "Delta is softplus(v), not v": torch.exp(-v),
-            "A is -1: what is kept is exp(Delta A), below 1": torch.exp(delta),
-            "this is what is added; first comes what is kept": 1 - torch.exp(-delta),
-        },
-    )
-    compare(
-        held,
-        1 - torch.exp(-delta),
-        {
-            "this is Euler's rule, which comes third": delta,
-            "exp(Delta A) - 1 is divided by A, which is -1": torch.exp(-delta) - 1,
-            "this is what is kept": torch.exp(-delta),
-        },
-    )
-    compare(
-        euler,
-        delta,
-        {
-            "this is the zero-order hold once more; Euler's rule multiplies by Delta itself": 1 - torch.exp(-delta),
-            "Delta is softplus(v), not v": v,
-        },
-    )
+    slips = {
+        "Delta is softplus(v), not v": torch.exp(-v),
+        "A is -1: what is kept is exp(Delta A), below 1": torch.exp(delta),
+        "this is what is added; first comes what is kept": 1 - torch.exp(-delta),
+    }
+    compare(kept, torch.exp(-delta), slips)
+    slips = {
+        "this is Euler's rule, which comes third": delta,
+        "exp(Delta A) - 1 is divided by A, which is -1": torch.exp(-delta) - 1,
+        "this is what is kept": torch.exp(-delta),
+    }
+    compare(held, 1 - torch.exp(-delta), slips)
+    once_more = "this is the zero-order hold once more; Euler's rule multiplies by Delta itself"
+    compare(euler, delta, {once_more: 1 - torch.exp(-delta), "Delta is softplus(v), not v": v})
 
 
 @exercise("Right. This is Mamba's recurrence, and now it is yours.")
@@ -116,15 +104,12 @@ def check_scan(answer: Scan) -> None:
         return y - own if early else y
 
     found = as_tensor(answer(*(part.clone() for part in (u, delta, A, B, C))))
-    compare(
-        found,
-        scan(),
-        {
-            "B and C stand in each other's place": scan(B=C, C=B),
-            "y is read after the input was written": scan(early=True),
-            "what is written is Delta B u, not B u": scan(u=u / delta),
-            "what is kept is exp(Delta A), and A is below 0 already": scan(A=-A),
-            "Delta belongs into what is kept, too: exp(Delta A)": scan(u=u * delta, delta=torch.ones_like(delta)),
-            "C reads at its own step, not at the last one": scan(C=C[:, -1:].expand_as(C)),
-        },
-    )
+    slips = {
+        "B and C stand in each other's place": scan(B=C, C=B),
+        "y is read after the input was written": scan(early=True),
+        "what is written is Delta B u, not B u": scan(u=u / delta),
+        "what is kept is exp(Delta A), and A is below 0 already": scan(A=-A),
+        "Delta belongs into what is kept, too: exp(Delta A)": scan(u=u * delta, delta=torch.ones_like(delta)),
+        "C reads at its own step, not at the last one": scan(C=C[:, -1:].expand_as(C)),
+    }
+    compare(found, scan(), slips)

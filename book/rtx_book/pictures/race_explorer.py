@@ -20,19 +20,8 @@ from matplotlib.markers import MarkerStyle
 from matplotlib.transforms import Affine2D
 
 from rtx_book.page.figure import in_page, scripted, to_svg
-from rtx_book.pictures.race import (
-    Run,
-    Task,
-    arrange,
-    described,
-    draw_lane,
-    is_log,
-    mark,
-    over_seeds,
-    rises,
-    rows_from_above,
-    three,
-)
+from rtx_book.pictures.race import Run, Task, arrange, described, draw_lane, is_log, mark, over_seeds, rows_from_above
+from rtx_book.words import rises, three
 from rtx_lib.plots.curves import wrap
 from rtx_lib.plots.style import GREY, look, style
 

@@ -176,13 +176,6 @@ def test_elsewhere_holds_the_variants_that_all_runs_have():
     assert seeds.elsewhere(runs, "loss") == {} == seeds.elsewhere([], "loss")
 
 
-def test_fates_are_steps_or_ends() -> None:
-    slow = record(metric="mse", valid=(0.2, 0.15), test=0.1684)
-    runs = [record(metric="mse", valid=(0.2,) * 30 + (0.01,), test=0.005), slow, record(diverged=DIVERGED)]
-    assert seeds.fates(runs, "mse", 0.0167) == "1,550 / no (0.168) / no (diverged)"
-    assert seeds.fates([], "mse", 0.0167) == "no run"
-
-
 def test_a_tally_counts_those_that_met_the_line_and_says_by_when() -> None:
     fast, slow = (record(metric="mse", valid=(0.2,) * n + (0.01,)) for n in (1, 30))
     stuck, lost = record(metric="mse", valid=(0.2, 0.15)), record(diverged=DIVERGED)

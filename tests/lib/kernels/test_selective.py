@@ -144,15 +144,8 @@ def test_the_exponential_is_right_to_the_last_digit(dtype):
     z = torch.cat([-torch.logspace(-20, 2.5, 4001, dtype=REAL), torch.tensor([0.0, -708.0, -745.0, -1e6], dtype=REAL)])
     z = z.to(dtype)
     one, count = torch.ones(1, dtype=dtype), len(z)
-    powers = selective_scan(
-        torch.zeros(1, 1, count, dtype=dtype),
-        -z.view(1, 1, count),
-        -one.expand(count, 1),
-        one.view(1, 1, 1),
-        one.view(1, 1, 1),
-        one.expand(1, count, 1),
-        backend="numba",
-    )[0].flatten()
+    u, A, start = one.expand(1, 1, count) * 0, -one.expand(count, 1), one.expand(1, count, 1)
+    powers = selective_scan(u, -z.view(1, 1, count), A, *2 * [one.view(1, 1, 1)], start, backend="numba")[0].flatten()
     right = z.double().exp()
     limits = torch.finfo(dtype)
     assert ((powers.double() - right).abs() <= 3 * limits.eps * right + 2 * limits.tiny).all()
@@ -182,17 +175,9 @@ def test_auto_takes_the_compiled_pass_where_it_may(monkeypatch):
     constant, rows, columns = fixed(delta, B, C)
     selective_scan(u, constant, A, rows, columns)
     assert len(calls) == 3
-    for other in (
-        {"discretisation": "zoh"},
-        {"B": rows},
-        {"C": columns},
-        {"delta": -delta},
-        {"A": -A},
-        {"u": u / 0},
-        {"backend": "loop"},
-        {"backend": "scan"},
-    ):
-        selective_scan(**{"u": u, "delta": delta, "A": A, "B": B, "C": C, "state": h0} | other)
+    others = [("discretisation", "zoh"), ("B", rows), ("C", columns), ("delta", -delta), ("A", -A), ("u", u / 0)]
+    for name, value in (*others, ("backend", "loop"), ("backend", "scan")):
+        selective_scan(**{"u": u, "delta": delta, "A": A, "B": B, "C": C, "state": h0} | {name: value})
     monkeypatch.setattr(selective, "problem", lambda package: "not there")
     selective_scan(u, delta, A, B, C, h0)
     assert len(calls) == 3

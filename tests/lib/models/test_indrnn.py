@@ -7,11 +7,11 @@ import math
 
 import pytest
 import torch
-from reference.indrnn_loops import recur
 from support.compare import draw, furthest
 from support.helpers import drawn, relative_error
 
 from rtx_lib.diagnostics.gradients import record_states
+from rtx_lib.kernels.recurrence import relu_recurrence_loop
 from rtx_lib.models import indrnn
 from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
 from rtx_lib.models.indrnn import IndRNNLayer, PlainIndRNN, Recurrence, initialise_recurrent_, recurrent_bound
@@ -57,7 +57,7 @@ def test_the_layer_is_a_loop():
     u = layer.u.detach().mul_(2).sub_(1)  # both signs
     x, state = draw(4, 7, 3).requires_grad_(), draw(4, 5, seed=1).requires_grad_()
     h, last = layer(x, state)
-    loop = recur((x @ layer.linear.weight.T + layer.linear.bias).transpose(0, 1), layer.u, state).transpose(0, 1)
+    loop = relu_recurrence_loop(x @ layer.linear.weight.T + layer.linear.bias, layer.u, state)
     assert (u < 0).any() and (u > 0).any() and (h == 0).any()
     assert furthest(h, loop, [x, state, *layer.parameters()]) < 1e-12 and torch.equal(last, h[:, -1])
     assert [key for key, _ in layer.named_parameters()] == ["u", "linear.weight", "linear.bias"]

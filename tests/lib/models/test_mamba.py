@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from reference.mamba_loops import convolve, silu, softplus
+from reference.xlstm_loops import convolve
 from support.compare import draw, furthest, random_parameters
 from support.helpers import FIXTURES, drawn, relative_error
 
@@ -27,14 +27,14 @@ def block(model, x):
     inner, states = w["A_log"].shape
     both = x @ w["in_proj.weight"].T
     u, z = both[..., :inner], both[..., inner:]
-    u = silu(u) if model.conv is None else convolve(u, w["conv.weight"], w["conv.bias"])
+    u = F.silu(u if model.conv is None else convolve(u, w["conv.weight"], w["conv.bias"]))
     h, outputs = torch.zeros(len(x), inner, states).double(), []
     for t in range(x.shape[1]):
         if isinstance(model, TimeInvariantMamba):
-            delta, B, C = softplus(w["dt_bias"]), w["B"], w["C"]
+            delta, B, C = F.softplus(w["dt_bias"]), w["B"], w["C"]
         else:
             low, B, C = (u[:, t] @ w["x_proj.weight"].T).split([model.step_rank, states, states], 1)
-            delta = softplus(low @ w["dt_proj.weight"].T + w["dt_proj.bias"])
+            delta = F.softplus(low @ w["dt_proj.weight"].T + w["dt_proj.bias"])
             B, C = B[:, None], C[:, None]
         A = -torch.exp(w["A_log"])
         a = torch.exp(delta[..., None] * A)
@@ -42,7 +42,7 @@ def block(model, x):
         a = 2 * a - 1 if model.eigenvalues == "signed" else a
         h = a * h + b * u[:, t, :, None]
         y = (h * C).sum(-1) + w["D"] * u[:, t]
-        outputs.append((y * silu(z[:, t])) @ w["out_proj.weight"].T)
+        outputs.append((y * F.silu(z[:, t])) @ w["out_proj.weight"].T)
     return torch.stack(outputs, 1), h
 
 

@@ -121,9 +121,7 @@ def test_baselines_are_what_their_strategies_reach(place, text, length: int, con
     assert task.baselines() == pytest.approx(mean, rel=1e-12)
     assert not context or sum(early) / len(early) != pytest.approx(mean["unigram loss"], rel=1e-4)
     size = len(text("train"))
-    for piece in (
-        (1, 7, size - 1, size) if text is letters else ()
-    ):  # no pair is lost or counted twice where pieces meet
+    for piece in (1, 7, size - 1, size) if text is letters else ():  # none is lost or comes twice where pieces meet
         monkeypatch.setattr("rtx_lib.tasks.windows._PIECE", piece)
         assert task.baselines() == pytest.approx(mean, rel=1e-12)
 

@@ -23,17 +23,13 @@ def _stack(mixer: str, options: dict[str, Any], mlp: float = 0) -> dict[str, Any
     return {"width": 32, "layers": 2, "mlp": mlp, "mixer": mixer} | ({"options": options} if options else {})
 
 
-CHOICE = [
-    Recipe(
-        f"choice-{name}",
-        f"{about} on selective copying",
-        "mixers",
-        lr=_RATES[name],
-        model_arguments=_stack(mixer, options if mixer == "s4d" else {"state_size": 4} | options),
-        **_COPYING,
-    )
-    for name, (about, mixer, options) in _BLOCKS.items()
-]
+def _choice(name: str, about: str, mixer: str, options: dict[str, Any]) -> Recipe:
+    stack = _stack(mixer, options if mixer == "s4d" else {"state_size": 4} | options)
+    how = _COPYING | {"lr": _RATES[name], "model_arguments": stack}
+    return Recipe(f"choice-{name}", f"{about} on selective copying", "mixers", **how)
+
+
+CHOICE = [_choice(name, *block) for name, block in _BLOCKS.items()]
 
 # Copy memory: five symbols, 100 blanks, the five again. What is kept does not depend on what is read.
 _KEEPERS: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -44,17 +40,13 @@ _KEEPERS: dict[str, tuple[str, str, dict[str, Any]]] = {
 _WAIT_RATES = {"s4d": 1e-2, "lru": 1e-2, "lstm": 1e-2}
 _WAIT = _SETTINGS | {"task": "copy", "task_arguments": {"delay": 100, "length": 5}, "batch_size": 32, "steps": 400}
 
-WAIT = [
-    Recipe(
-        f"wait-{name}",
-        f"{about}, five symbols after 100 blanks",
-        "mixers",
-        lr=_WAIT_RATES[name],
-        model_arguments=_stack(mixer, options, 2),
-        **_WAIT,
-    )
-    for name, (about, mixer, options) in _KEEPERS.items()
-]
+
+def _wait(name: str, about: str, mixer: str, options: dict[str, Any]) -> Recipe:
+    how = _WAIT | {"lr": _WAIT_RATES[name], "model_arguments": _stack(mixer, options, 2)}
+    return Recipe(f"wait-{name}", f"{about}, five symbols after 100 blanks", "mixers", **how)
+
+
+WAIT = [_wait(name, *keeper) for name, keeper in _KEEPERS.items()]
 
 RECIPES = [*CHOICE, *WAIT]
 TRIALS = trials(RECIPES)
