@@ -3,19 +3,13 @@
 import torch
 from torch import Tensor
 
-from rtx_lib.models.word2vec import (
-    Word2Vec,
-    cumulative_table,
-    keep_probability,
-    negative_sampling_loss,
-    noise_distribution,
-)
+from rtx_lib.models import word2vec as w2v
 
 Arrays = dict[str, Tensor]
 
 
 @torch.no_grad()
-def update_one_by_one(model: Word2Vec, x: tuple[Tensor, Tensor], y: Tensor, rate: float) -> None:
+def update_one_by_one(model: w2v.Word2Vec, x: tuple[Tensor, Tensor], y: Tensor, rate: float) -> None:
     """What `model.update` does, as the authors' code does it: every score sees what those before it have changed.
 
     It takes the rows of the batch, and in each row the words and the others, in their order. What the others ask of a
@@ -36,18 +30,18 @@ def update_one_by_one(model: Word2Vec, x: tuple[Tensor, Tensor], y: Tensor, rate
 def word2vec(arrays: Arrays) -> Arrays:
     """Skip-gram, CBOW with the same noise, and the distributions, of any sizes."""
 
-    def model(kind: str) -> Word2Vec:
-        made = Word2Vec(*arrays["W_in"].shape, kind=kind).double()
+    def model(kind: str) -> w2v.Word2Vec:
+        made = w2v.Word2Vec(*arrays["W_in"].shape, kind=kind).double()
         made.load_state_dict({"inputs": arrays["W_in"], "outputs": arrays["W_out"]})
         return made
 
-    def judged(made: Word2Vec, words: Tensor, right: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor, Tensor]:
+    def judged(made: w2v.Word2Vec, words: Tensor, right: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor, Tensor]:
         """x, y and the loss (B,) of each item; noise counts even where it is the right word."""
         x = (words, torch.cat([right[:, None], arrays["negatives"]], dim=1))
         scores = made(x)[0]
         y = -torch.ones_like(scores)
         y[..., 0] = 1
-        return x, y, negative_sampling_loss(scores, y).sum((1, 2))
+        return x, y, w2v.negative_sampling_loss(scores, y).sum((1, 2))
 
     skipgram, cbow = model("skip-gram"), model("cbow")
     x, y, loss = judged(skipgram, arrays["center"][:, None], arrays["context"])
@@ -63,8 +57,8 @@ def word2vec(arrays: Arrays) -> Arrays:
     outcomes["cbow_g/W_in_ccode"] = arrays["W_in"] - cbow.inputs  # a step of rate 1 goes down the gradient
 
     counts, sample = arrays["counts"], float(arrays["sample_t"])
-    outcomes |= {"noise": noise_distribution(counts), "cum_table": cumulative_table(counts)}
-    outcomes |= {f"keep_{rule}": keep_probability(counts, sample, rule) for rule in ("paper", "code")}
+    outcomes |= {"noise": w2v.noise_distribution(counts), "cum_table": w2v.cumulative_table(counts)}
+    outcomes |= {f"keep_{rule}": w2v.keep_probability(counts, sample, rule) for rule in ("paper", "code")}
     return outcomes
 
 
