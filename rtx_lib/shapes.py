@@ -14,6 +14,7 @@ from torch.utils._pytree import tree_map
 
 Shape = Sequence[int | str]
 Sizes = str | Shape  # "B T D", or numbers among the letters
+Pair = tuple[Tensor | None, Tensor]  # a source, None once it is read, and a target
 Form = Any  # a shape as a tuple; or forms by their names in a dict, or in a list
 Shapes = dict[str, tuple[int | str, ...]]
 """Of the tensors of a state, by their names: what a model's ``state_shapes(batch)`` declares."""

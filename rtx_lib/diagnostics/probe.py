@@ -95,7 +95,5 @@ def layer_probes(layers: Callable[[Tensor], Sequence[Tensor]], task: Any, *, pen
         found = [([h.detach()[y >= 0] for h in layers(x)], y[y >= 0]) for x, y in task.batches(split, 250)]
         states[split] = [torch.cat(parts) for parts in zip(*(own for own, _ in found), strict=True)]
         labels[split] = torch.cat([marked for _, marked in found])
-    return [
-        class_probe(x, labels["train"], test_x, labels["test"], penalty=penalty)
-        for x, test_x in zip(states["train"], states["test"], strict=True)
-    ]
+    pairs = zip(states["train"], states["test"], strict=True)
+    return [class_probe(x, labels["train"], test_x, labels["test"], penalty=penalty) for x, test_x in pairs]

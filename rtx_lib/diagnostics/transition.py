@@ -44,13 +44,11 @@ def transition(mixer: nn.Module, x: Tensor, state: Any) -> Tensor:
     moves = _MOVE * torch.eye(n, dtype=flat.dtype, device=flat.device)
     moved = flat + torch.cat([moves, -moves, 2 * moves, -2 * moves])  # (4 n, n)
     pieces = moved.split([leaf.numel() for leaf in leaves], dim=1)
-    batch = (
-        torch.cat([row.view(leaf.shape) for row in piece], dim=axis)
-        for piece, leaf, axis in zip(pieces, leaves, axes, strict=True)
-    )
+    found = zip(pieces, leaves, axes, strict=True)
+    batch = (torch.cat([row.view(leaf.shape) for row in piece], dim=axis) for piece, leaf, axis in found)
     _, after = mixer(x.expand(4 * n, 1, -1).contiguous(), map_tensors(state, lambda _: next(batch)))
-    found = zip(_leaves(after), axes, strict=True)
-    ends = torch.cat([leaf.movedim(axis, 0).reshape(4 * n, -1) for leaf, axis in found], dim=1)
+    ended = zip(_leaves(after), axes, strict=True)
+    ends = torch.cat([leaf.movedim(axis, 0).reshape(4 * n, -1) for leaf, axis in ended], dim=1)
     up, down, far_up, far_down = ends.split(n)
     return ((8 * (up - down) - (far_up - far_down)) / (12 * _MOVE)).T
 

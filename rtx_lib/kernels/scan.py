@@ -48,12 +48,8 @@ def compose(second: ClampMap, first: ClampMap) -> ClampMap:
     """The map h -> second(first(h)), which is a clamp map again."""
     a, u, low, high = second
     p, q = a + u * first.low, a + u * first.high
-    return ClampMap(
-        a + u * first.a,
-        u * first.u,
-        torch.clamp(torch.minimum(p, q), low, high),
-        torch.clamp(torch.maximum(p, q), low, high),
-    )
+    least, most = (torch.clamp(end, low, high) for end in (torch.minimum(p, q), torch.maximum(p, q)))
+    return ClampMap(a + u * first.a, u * first.u, least, most)
 
 
 def scan_maps(maps: ClampMap) -> ClampMap:

@@ -294,9 +294,8 @@ class BERTClassifier(nn.Module):
         state.
         """
         if self.kind == "choice":
-            parts = [
-                expect(p, ("B", self.output_size, "T")).flatten(0, 1) for p in (x if isinstance(x, tuple) else [x])
-            ]
+            given = x if isinstance(x, tuple) else (x,)
+            parts = [expect(part, ("B", self.output_size, "T")).flatten(0, 1) for part in given]
             x = tuple(parts) if isinstance(x, tuple) else parts[0]
         h, _ = self.encoder(x, state, mask=mask)
         if self.kind == "mean":

@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import Shape, expect_each, expect_pair, expect_sentences, expect_state
+from rtx_lib.shapes import Pair, Shape, expect_each, expect_pair, expect_sentences, expect_state
 
 
 def receptive_field(kernel_size: int, dilations: Sequence[int]) -> int:
@@ -128,9 +128,7 @@ class ByteNet(nn.Module):
             nn.Linear(width, width), nn.LayerNorm(width), nn.ReLU(), nn.Linear(width, target_vocabulary)
         )
 
-    def forward(
-        self, x: tuple[Tensor | None, Tensor], state: tuple[Tensor, ...] | None = None
-    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def forward(self, x: Pair, state: tuple[Tensor, ...] | None = None) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Predict every target symbol from those before it and the source.
 
         Parameters

@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.layers.embedding import table
-from rtx_lib.shapes import Form, at_hand, expect_each, expect_ids, expect_pair, expect_state
+from rtx_lib.shapes import Form, Pair, at_hand, expect_each, expect_ids, expect_pair, expect_state
 
 PAD = 0
 STD = 0.1  # of the embeddings
@@ -223,9 +223,7 @@ class ConvS2S(nn.Module):
         self.attentions = sum(map(bool, attention))
         self.pasts = [(kernel_size - 1, inputs) for inputs, (_, kernel_size) in _stacked(decoder)]
 
-    def forward(
-        self, x: tuple[Tensor | None, Tensor], state: tuple[Tensor, ...] | None = None
-    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def forward(self, x: Pair, state: tuple[Tensor, ...] | None = None) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Predict every target symbol from those before it and the source.
 
         Parameters

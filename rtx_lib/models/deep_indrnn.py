@@ -12,16 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rtx_lib.models.indrnn import (
-    AUTHORS_SCALE,
-    Recurrence,
-    State,
-    clamp_,
-    he_linear,
-    initialise_recurrent_,
-    recurrent_bound,
-    states_before,
-)
+from rtx_lib.models import indrnn
 from rtx_lib.shapes import expect_each
 
 
@@ -41,11 +32,11 @@ class ResidualIndRNN(nn.Module):
         self.input_size, self.output_size = input_size, output_size
         shapes = [(input_size, hidden_size)] + [(hidden_size, hidden_size)] * (2 * num_blocks)
         self.bound, self.linears, self.units = _layers(shapes, **options)
-        self.readout = he_linear(hidden_size, output_size)
+        self.readout = indrnn.he_linear(hidden_size, output_size)
 
-    def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+    def forward(self, x: Tensor, state: indrnn.State | None = None) -> tuple[Tensor, indrnn.State]:
         """As :class:`~rtx_lib.models.indrnn.IndRNN`."""
-        before = states_before(self, x, state)
+        before = indrnn.states_before(self, x, state)
         after: list[Tensor] = []
 
         def unit(h: Tensor) -> Tensor:
@@ -61,7 +52,7 @@ class ResidualIndRNN(nn.Module):
 
     def constrain_(self) -> None:
         """Clamp every u to [-bound, bound] in place."""
-        clamp_(self.units, self.bound)
+        indrnn.clamp_(self.units, self.bound)
 
 
 class DenseIndRNN(nn.Module):
@@ -105,11 +96,11 @@ class DenseIndRNN(nn.Module):
             shapes.append((width, width // 2))
             width //= 2
         self.bound, self.linears, self.units = _layers(shapes, **options)
-        self.readout = he_linear(width, output_size)
+        self.readout = indrnn.he_linear(width, output_size)
 
-    def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+    def forward(self, x: Tensor, state: indrnn.State | None = None) -> tuple[Tensor, indrnn.State]:
         """As :class:`ResidualIndRNN`; the recurrences have different widths."""
-        before = states_before(self, x, state)
+        before = indrnn.states_before(self, x, state)
         after: list[Tensor] = []
 
         def layer(h: Tensor) -> Tensor:
@@ -127,7 +118,7 @@ class DenseIndRNN(nn.Module):
 
     def constrain_(self) -> None:
         """Clamp every u to [-bound, bound] in place."""
-        clamp_(self.units, self.bound)
+        indrnn.clamp_(self.units, self.bound)
 
 
 def _layers(
@@ -142,10 +133,10 @@ def _layers(
     backend: str = "auto",
 ) -> tuple[float, nn.ModuleList, nn.ModuleList]:
     """The bound on u, a linear map for each shape (inputs, outputs), and a recurrence on what it gives."""
-    bound = recurrent_bound(length, magnitude)
-    linears = nn.ModuleList(he_linear(*shape, AUTHORS_SCALE) for shape in shapes)
-    units = [Recurrence(size, norm, dropout, backend) for _, size in shapes]
+    bound = indrnn.recurrent_bound(length, magnitude)
+    linears = nn.ModuleList(indrnn.he_linear(*shape, indrnn.AUTHORS_SCALE) for shape in shapes)
+    units = [indrnn.Recurrence(size, norm, dropout, backend) for _, size in shapes]
     for unit in units:
         near_one = last_near_one and unit is units[-1]
-        initialise_recurrent_(unit.u, length, magnitude, near_one=near_one, keep=keep)
+        indrnn.initialise_recurrent_(unit.u, length, magnitude, near_one=near_one, keep=keep)
     return bound, linears, nn.ModuleList(units)

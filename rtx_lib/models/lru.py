@@ -101,10 +101,8 @@ class LRU(nn.Module):
         wide = torch.promote_types(self.D.dtype, torch.float32)  # half precision has no complex numbers
         h0 = torch.view_as_complex(state.to(wide).contiguous())
         if self.backend == "loop":
-            B, C = (
-                torch.complex(self.B_re.to(wide), self.B_im.to(wide)),
-                torch.complex(self.C_re.to(wide), self.C_im.to(wide)),
-            )
+            B = torch.complex(self.B_re.to(wide), self.B_im.to(wide))
+            C = torch.complex(self.C_re.to(wide), self.C_im.to(wide))
             y, h = lru_loop(x.to(wide), self.eigenvalues(), self.gamma_log.to(wide).exp(), B, C, self.D.to(wide), h0)
             return y.to(self.D.dtype), torch.view_as_real(h).to(self.D.dtype)
         scale = self.gamma_log.exp()[:, None]

@@ -90,10 +90,8 @@ class Mamba2(nn.Module):
         mixed = F.silu(mixed).to(self.A_log.dtype)
         X, B, C = mixed.split([self.inner, *2 * [self.groups * self.state_size]], dim=-1)
         X = X.unflatten(-1, (self.heads, -1))  # (B, T, H, P)
-        B, C = (  # (B, H, T, N), the same for all heads of a group
-            part.unflatten(-1, (self.groups, -1)).transpose(1, 2).repeat_interleave(self.heads // self.groups, 1)
-            for part in (B, C)
-        )
+        B, C = (part.unflatten(-1, (self.groups, -1)).transpose(1, 2) for part in (B, C))  # (B, G, T, N)
+        B, C = (part.repeat_interleave(self.heads // self.groups, 1) for part in (B, C))  # one for all heads of a group
         delta = F.softplus(v + self.dt_bias).to(X.dtype)  # (B, T, H)
         decay = (-self.A_log.exp() * delta).transpose(1, 2)
         values = (delta[..., None] * X).transpose(1, 2)  # (B, H, T, P)

@@ -161,10 +161,8 @@ class MultiScaleRetention(nn.Module):
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """q and k (B, H, T, K), turned by their positions from 0 on, and v (B, H, T, V), of x (B, T, D)."""
-        q, k, v = (
-            linear(x).to(linear.weight.dtype).unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            for linear in (self.q_proj, self.k_proj, self.v_proj)
-        )
+        maps = (self.q_proj, self.k_proj, self.v_proj)
+        q, k, v = (f(x).to(f.weight.dtype).unflatten(-1, (self.heads, -1)).transpose(1, 2) for f in maps)
         step = torch.arange(x.shape[1], device=x.device)[:, None]
         return turn(q, step), turn(k / math.sqrt(k.shape[-1]), step), v
 

@@ -146,14 +146,8 @@ class RWKVTimeMixing(nn.Module):
             sums[2] = sums[2] - math.inf  # pp is a logarithm, and the sums are empty
         before, kind = _shifted(x, last), self.time_decay.dtype
         wide = torch.promote_types(kind, torch.float32)
-        k, v, r = (
-            linear(torch.lerp(before, x, mix.to(x.dtype))).to(wide)
-            for linear, mix in (
-                (self.key, self.time_mix_k),
-                (self.value, self.time_mix_v),
-                (self.receptance, self.time_mix_r),
-            )
-        )
+        k, v, r = (torch.lerp(before, x, getattr(self, f"time_mix_{name}").to(x.dtype)) for name in "kvr")
+        k, v, r = (linear(y).to(wide) for linear, y in ((self.key, k), (self.value, v), (self.receptance, r)))
         aa, bb, pp = (part.to(wide) for part in sums)
         w, u = self.time_decay.to(wide).exp(), self.time_first.to(wide)
         mean, after = wkv(k, v, w, u, (aa, bb, pp), backend=self.backend)
@@ -215,9 +209,8 @@ class RWKVChannelMixing(nn.Module):
 def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Parameters of BlinkDL/RWKV-LM by our names; some of its ports leave out ``.weight``."""
     vectors = {name: value.flatten() for name, value in arrays.items() if name.startswith("time_")}  # once (1, 1, D)
-    return vectors | {
-        f"{name.removesuffix('.weight')}.weight": value for name, value in arrays.items() if name not in vectors
-    }
+    matrices = {name.removesuffix(".weight"): value for name, value in arrays.items() if name not in vectors}
+    return vectors | {f"{name}.weight": value for name, value in matrices.items()}
 
 
 def _shifted(x: Tensor, last: Tensor) -> Tensor:

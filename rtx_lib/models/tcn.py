@@ -154,10 +154,8 @@ class TCN(nn.Module):
             self.embedding = nn.Embedding.from_pretrained(rows, freeze=False)
         std = PUBLISHED_STD if init == "published" else None
         sizes = [input_size if vocabulary is None else channels[-1], *channels]
-        self.network = nn.ModuleList(
-            TemporalBlock(sizes[i], sizes[i + 1], kernel_size, 2**i, dropout=dropout, std=std)
-            for i in range(len(channels))
-        )
+        blocks = ((sizes[i], sizes[i + 1], kernel_size, 2**i) for i in range(len(channels)))
+        self.network = nn.ModuleList(TemporalBlock(*own, dropout=dropout, std=std) for own in blocks)
         self.readout = uniform_linear(channels[-1], output_size)
         if std is not None:
             nn.init.normal_(self.readout.weight, std=std)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from rtx_lib.layers.attention import padding_mask
 from rtx_lib.layers.blocks import Cache, Stack
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
-from rtx_lib.shapes import at_hand, expect, expect_each, expect_ids, expect_pair, expect_tuple
+from rtx_lib.shapes import Pair, at_hand, expect, expect_each, expect_ids, expect_pair, expect_tuple
 
 # What a decoder continues from: the memory (B, S, D), its mask (B, 1, 1, S), and the caches of its blocks.
 DecoderState = tuple[Tensor, Tensor, tuple[Cache, ...] | None]
@@ -59,9 +59,8 @@ class Encoder(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        self.embedding, self.stack, self.readout = _body(
-            input_size, output_size, width, heads, layers, positions=positions, causal=False, cross=False, **options
-        )
+        options |= {"positions": positions, "causal": False, "cross": False}
+        self.embedding, self.stack, self.readout = _body(input_size, output_size, width, heads, layers, **options)
         self.input_size, self.output_size = input_size, output_size or width
 
     def forward(self, x: Tensor, state: None = None, *, mask: Tensor | None = None) -> tuple[Tensor, None]:
@@ -94,9 +93,8 @@ class CausalTransformer(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        self.embedding, self.stack, self.readout = _body(
-            input_size, output_size, width, heads, layers, positions=positions, causal=True, cross=False, **options
-        )
+        options |= {"positions": positions, "causal": True, "cross": False}
+        self.embedding, self.stack, self.readout = _body(input_size, output_size, width, heads, layers, **options)
         self.input_size, self.output_size = input_size, output_size or width
 
     def forward(self, x: Tensor, state: tuple[Cache, ...] | None = None) -> tuple[Tensor, tuple[Cache, ...]]:
@@ -132,9 +130,8 @@ class Decoder(nn.Module):
     ) -> None:
         super().__init__()
         options |= {"vocabulary": vocabulary, "positions": positions, "activation": activation}
-        self.embedding, self.stack, self.readout = _body(
-            width, vocabulary, width, heads, layers, causal=True, cross=True, **options
-        )
+        options |= {"causal": True, "cross": True}
+        self.embedding, self.stack, self.readout = _body(width, vocabulary, width, heads, layers, **options)
 
     def forward(self, x: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         """Map target ids (B, T) to logits (B, T, V) and the state that continues the target.
@@ -209,9 +206,7 @@ class Transformer(nn.Module):
             raise ValueError("source must have at least one token that is not 0 in each row, got none in one")
         return self.encoder(source, mask=mask)[0], mask, None
 
-    def forward(
-        self, x: tuple[Tensor | None, Tensor], state: DecoderState | None = None
-    ) -> tuple[Tensor, DecoderState]:
+    def forward(self, x: Pair, state: DecoderState | None = None) -> tuple[Tensor, DecoderState]:
         """Map (source (B, S), target in (B, T)) to logits (B, T, V) for what comes after each of the target's ids.
 
         With a state, the source is not read again and may be None, and the target continues.

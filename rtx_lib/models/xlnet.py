@@ -24,22 +24,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rtx_lib import shapes
 from rtx_lib.layers.attention import attend, causal_mask
 from rtx_lib.layers.blocks import ACTIVATIONS, normal_linear
 from rtx_lib.layers.embedding import readout_layer, table
 from rtx_lib.layers.official import joined, load_official, reads_official, renamed
 from rtx_lib.layers.positions import Sinusoidal, distance_scores
 from rtx_lib.models.transformer_xl import RelativeAttention, TransformerXLBlock
-from rtx_lib.shapes import (
-    expect,
-    expect_each,
-    expect_fits,
-    expect_ids,
-    expect_like,
-    expect_no_state,
-    expect_state,
-    expect_tuple,
-)
 
 # What the model continues from: the last inputs of each layer's content stream, (B, M, D).
 Memory = tuple[Tensor, ...]
@@ -150,7 +141,7 @@ class XLNet(nn.Module):
         **attention: Any,
     ) -> None:
         super().__init__()
-        expect_each(layers=layers, memory=(memory, 0), activation=(activation, sorted(ACTIVATIONS)))
+        shapes.expect_each(layers=layers, memory=(memory, 0), activation=(activation, sorted(ACTIVATIONS)))
         self.input_size = self.output_size = vocabulary
         self.width, self.memory, self.clamp = width, memory, clamp
         attentions = [TwoStreamAttention(width, heads, dropout=dropout, **attention) for _ in range(layers)]
@@ -183,12 +174,10 @@ class XLNet(nn.Module):
                 raise ValueError(f"x must be (ids, seen, targets, ...), up to {self.entries}, got {len(x)} entries")
             ids, how = x[0], dict(zip(self.entries, x[1:], strict=False))
         else:
-            ids = expect_ids(x, self.input_size)
+            ids = shapes.expect_ids(x, self.input_size)
             before = causal_mask(ids.shape[1], device=ids.device).tril(-1)
-            how = {
-                "seen": before,
-                "targets": torch.arange(1, ids.shape[1] + 1, device=ids.device).expand(ids.shape[0], -1),
-            }
+            following = torch.arange(1, ids.shape[1] + 1, device=ids.device).expand(ids.shape[0], -1)
+            how = {"seen": before, "targets": following}
         _, g, state = self.encode(ids, state, **how)
         return self.readout(g), state
 
@@ -229,19 +218,19 @@ class XLNet(nn.Module):
         more
             For :meth:`encodings`.
         """
-        expect_each(memory=(self.memory, 0))
-        batch, length = (ids := expect_ids(ids, self.input_size, "ids").long()).shape
-        expect_fits("seen", seen, (batch, length, length))
-        expect_like(ids, optional=True, segments=(segments, ids.shape), targets=(targets, (batch, "N")))
+        shapes.expect_each(memory=(self.memory, 0))
+        batch, length = (ids := shapes.expect_ids(ids, self.input_size, "ids").long()).shape
+        shapes.expect_fits("seen", seen, (batch, length, length))
+        shapes.expect_like(ids, optional=True, segments=(segments, ids.shape), targets=(targets, (batch, "N")))
         h, places = self.embedding(ids), torch.arange(length, device=ids.device).expand(batch, -1)
-        memories = expect_state(state, len(self.blocks) * [(batch, "M", self.width)], h)
+        memories = shapes.expect_state(state, len(self.blocks) * [(batch, "M", self.width)], h)
         past = memories[0].shape[1]  # M
 
         seen = torch.ones_like(ids[:1, :1], dtype=torch.bool) if seen is None else seen
         seen = seen.expand(batch, length, length)
         mask = seen | torch.eye(length, dtype=torch.bool, device=ids.device)
         if targets is not None:
-            expect_ids(targets + 1, length + 2, "targets + 1")  # a target of -1 is none
+            shapes.expect_ids(targets + 1, length + 2, "targets + 1")  # a target of -1 is none
             places = torch.cat([places, targets], dim=1)  # (B, T + N)
             rows = F.pad(seen, (0, 0, 0, 1), value=True)  # that of position T is the last
             rows = rows.gather(1, targets.clamp(min=0)[..., None].expand(-1, -1, length))
@@ -322,7 +311,7 @@ class TwoWayXLNet(XLNet):
 
     def remember(self, memory: Tensor, content: Tensor) -> Tensor:
         """The last ``memory`` positions of [memory; content[:reuse]], from which no gradient goes back."""
-        expect_each(reuse=1 if self.reuse is None else self.reuse)
+        shapes.expect_each(reuse=1 if self.reuse is None else self.reuse)
         return super().remember(memory, content[:, : self.reuse])
 
     def encodings(self, past: int, length: int, backwards: Tensor | None = None) -> Tensor:
@@ -347,7 +336,7 @@ class Denoising(nn.Module):
 
     def forward(self, x: Tensor, state: None = None) -> tuple[Tensor, None]:
         """Map ids (B, T), some of them those of a mask token, to logits (B, T, V); there is no state."""
-        expect_no_state(state)
+        shapes.expect_no_state(state)
         return self.model.readout(self.model.encode(x)[0]), None
 
 
@@ -364,7 +353,7 @@ class XLNetClassifier(nn.Module):
 
     def __init__(self, model: XLNet, output_size: int, *, dropout: float = 0.0) -> None:
         super().__init__()
-        expect_each(output_size=output_size)
+        shapes.expect_each(output_size=output_size)
         self.input_size, self.output_size, self.model = model.input_size, output_size, model
         sizes = (model.width, output_size)
         self.summary, self.readout = (normal_linear(model.width, size, PUBLISHED_STD) for size in sizes)
@@ -372,8 +361,8 @@ class XLNetClassifier(nn.Module):
 
     def forward(self, x: tuple[Tensor, Tensor], state: None = None) -> tuple[Tensor, None]:
         """Map the pair of ids and segments, both (B, T), to logits (B, 1, classes); there is no state."""
-        expect_no_state(state)
-        ids, segments = expect_tuple(x, 2, "(ids, segments)", "x")
-        real = expect(segments, expect_ids(ids, self.input_size, "ids").shape, "segments") != PADDING
+        shapes.expect_no_state(state)
+        ids, segments = shapes.expect_tuple(x, 2, "(ids, segments)", "x")
+        real = shapes.expect(segments, shapes.expect_ids(ids, self.input_size, "ids").shape, "segments") != PADDING
         h, _, _ = self.model.encode(ids, seen=real[:, None], segments=segments)
         return self.readout(self.dropout(self.summary(h[:, -1:]).tanh())), None

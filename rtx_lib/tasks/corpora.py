@@ -239,10 +239,8 @@ def _pydoc() -> list[Document]:
 
     found = []
     for name in sorted(topics):
-        paragraphs = [
-            [match[0] for match in re.finditer(r"[A-Za-z]+|\d+|([^\sA-Za-z\d])\1*", text)]
-            for text in topics[name].split("\n\n")
-        ]
+        texts = (re.finditer(r"[A-Za-z]+|\d+|([^\sA-Za-z\d])\1*", text) for text in topics[name].split("\n\n"))
+        paragraphs = [[match[0] for match in text] for text in texts]
         found.append([row for words in paragraphs for row in _cut(words)])
     return [document for document in found if document]
 

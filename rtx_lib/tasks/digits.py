@@ -170,7 +170,6 @@ class MNIST:
 
 def _read_idx(*names: str) -> tuple[Tensor, Tensor]:
     """Images (N, 784) and labels (N,) as bytes, from what is behind the headers of two gzipped IDX files."""
-    images, labels = (
-        torch.frombuffer(bytearray(gzip.decompress(fetch(name).read_bytes())), dtype=torch.uint8) for name in names
-    )
+    files = (gzip.decompress(fetch(name).read_bytes()) for name in names)
+    images, labels = (torch.frombuffer(bytearray(data), dtype=torch.uint8) for data in files)
     return images[16:].view(-1, 784), labels[8:]

@@ -134,19 +134,16 @@ class MaskedText:
         self,
         sources: str | Sequence[str] = "wikitext2",
         *,
-        length: int = 64,
-        size: int = 4_000,
-        words: Vocabulary | None = None,
         rule: str = "tokens",
         share: float = 0.15,
         most: int | None = None,
         replace: tuple[float, float, float] = (0.8, 0.1, 0.1),
-        without: Sequence[str] = (),
         places: bool = False,
+        **options: Any,
     ) -> None:
         expect_each(rule=(rule, RULES))
         self.rule = rule
-        self.rows = TextRows(sources, length=length, size=size, words=words, without=without)
+        self.rows = TextRows(sources, **options)
         self.words, self.length = self.rows.words, self.rows.length
         self.vocabulary = self.input_size = self.output_size = len(self.words)
         (self.mask,) = self.words.require("[MASK]")

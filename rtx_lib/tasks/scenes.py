@@ -138,9 +138,8 @@ class Scenes:
         sides = torch.tensor(SIDES)[sizes]
         while len(left):
             # Edges that keep the box in the picture.
-            tried = (
-                torch.rand(len(left), TRIES, 3, 2, generator=generator) * (PICTURE + 1 - sides[left, None, :, None])
-            ).long()
+            room = PICTURE + 1 - sides[left, None, :, None]
+            tried = (torch.rand(len(left), TRIES, 3, 2, generator=generator) * room).long()
             fine = _clear(tried, sides[left, None], counts[left, None], split == "train")  # (left, TRIES)
             places[left] = tried[torch.arange(len(left)), fine.int().argmax(1)]
             left = left[~fine.any(1)]

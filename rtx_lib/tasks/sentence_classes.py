@@ -6,16 +6,8 @@ import torch
 from torch import Tensor
 
 from rtx_lib.shapes import expect_each
+from rtx_lib.tasks import splits
 from rtx_lib.tasks.corpora import CLASSES, LABELLED, SOURCES, Sentence, labelled
-from rtx_lib.tasks.splits import (
-    SPLITS,
-    Rows,
-    class_baselines,
-    draw_batch,
-    last_step_loss,
-    last_step_metrics,
-    run_through,
-)
 from rtx_lib.tasks.vocabulary import PAD, Vocabulary, pad_rows, split_words, trim
 
 
@@ -62,8 +54,8 @@ class SentenceClasses:
     """
 
     files, pad = SOURCES, PAD
-    batch, batches, loss = draw_batch, run_through, last_step_loss  # methods, written once in splits.py
-    metrics, baselines = last_step_metrics, class_baselines
+    batch, batches, loss = splits.draw_batch, splits.run_through, splits.last_step_loss  # methods
+    metrics, baselines = splits.last_step_metrics, splits.class_baselines
 
     def __init__(
         self,
@@ -89,7 +81,7 @@ class SentenceClasses:
         self._frame = self.words.require("[CLS]", "[SEP]") if framed else ()
         if labels is not None:
             texts["train"] = few(texts["train"], labels, seed)
-        self.splits = Rows({split: self._read(texts[split]) for split in SPLITS}, lay_out=trim)
+        self.splits = splits.Rows({split: self._read(texts[split]) for split in splits.SPLITS}, lay_out=trim)
 
     def encode(self, text: str) -> Tensor:
         """The ids (T,) of a text as training has them. ValueError for a text without words."""

@@ -9,16 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rtx_lib.shapes import expect_each
+from rtx_lib.tasks import splits
 from rtx_lib.tasks.files import GROUPS, fetch
-from rtx_lib.tasks.splits import (
-    SPLITS,
-    Rows,
-    class_baselines,
-    draw_batch,
-    last_step_loss,
-    last_step_metrics,
-    run_through,
-)
 from rtx_lib.tasks.vocabulary import PAD, UNKNOWN, ids_of, pad_rows, split_words, text_of, trim
 
 # One list a line: things, what is good, what is bad, what turns a word round, what makes it stronger.
@@ -36,7 +28,7 @@ _IDS = {word: number for number, word in enumerate(_GENERATED)}
 
 def sentence_metrics(task: "Sentiment | GeneratedSentiment", prediction: Tensor, y: Tensor) -> dict[str, float]:
     """{"accuracy", "error", "loss"}: the share of sentences that are named right, 1 minus that, and nats."""
-    metrics = last_step_metrics(task, prediction, y)
+    metrics = splits.last_step_metrics(task, prediction, y)
     return {"accuracy": metrics["accuracy"], "error": 1 - metrics["accuracy"], "loss": metrics["loss"]}
 
 
@@ -72,8 +64,8 @@ class Sentiment:
 
     files = GROUPS["sst2"]
     output_size, pad, unknown = 2, PAD, UNKNOWN
-    batch, batches, loss = draw_batch, run_through, last_step_loss  # methods, written once in splits.py
-    metrics, baselines, decode = sentence_metrics, class_baselines, text_of
+    batch, batches, loss = splits.draw_batch, splits.run_through, splits.last_step_loss  # methods
+    metrics, baselines, decode = sentence_metrics, splits.class_baselines, text_of
 
     def __init__(self, least: int = 2) -> None:
         expect_each(least=least)
@@ -81,13 +73,13 @@ class Sentiment:
         self.name = "sst2" + ("" if least == 2 else f"-least-{least}")
         # Some words hold spaces that do not break, at which `split()` would cut.
         texts = [fetch(name).read_bytes().decode().strip("\n").split("\n") for name in self.files]
-        lines = dict(zip(SPLITS, texts, strict=True))
+        lines = dict(zip(splits.SPLITS, texts, strict=True))
         counts = Counter(word for line in lines["train"] for word in line[2:].split(" "))
         frequent = [word for word, count in counts.items() if count >= least]
         self.words = ("<pad>", "<unknown>", *sorted(frequent, key=lambda word: (-counts[word], word)))
         self.vocabulary = self.input_size = len(self.words)
         self._ids = {word: number for number, word in enumerate(self.words)}
-        self.splits = Rows({split: self._read(text) for split, text in lines.items()}, lay_out=trim)
+        self.splits = splits.Rows({split: self._read(text) for split, text in lines.items()}, lay_out=trim)
 
     def encode(self, text: str) -> Tensor:
         """The ids (T,) of a text, in small letters; 1 for an unknown word. ValueError for a text without words."""
@@ -133,11 +125,11 @@ class GeneratedSentiment:
 
     name, output_size, pad, unknown, words = "generated-sentiment", 2, PAD, UNKNOWN, _GENERATED
     vocabulary = input_size = len(_GENERATED)
-    batch, batches, loss = draw_batch, run_through, last_step_loss  # methods, written once in splits.py
+    batch, batches, loss = splits.draw_batch, splits.run_through, splits.last_step_loss  # methods
     metrics, decode = sentence_metrics, text_of
 
     def __init__(self) -> None:
-        self.splits = Rows(draw=self._draw, lay_out=trim)
+        self.splits = splits.Rows(draw=self._draw, lay_out=trim)
 
     def baselines(self) -> dict[str, float]:
         """{"most frequent class", "best bag of words", "uniform guess loss"} (the second is derived above)."""

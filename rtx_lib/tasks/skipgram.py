@@ -124,10 +124,9 @@ class SkipGrams:
         order = order[torch.rand(len(order), generator=generator) < self._keep[self._ids[order]]]
         rest, w = -len(order) % self.length if len(order) else self.length, self.window
         radius = F.pad(torch.randint(1, w + 1, (len(order),), generator=generator), (0, rest))
-        around, of = (
-            F.pad(part[order], (w, rest + w), value=beyond).unfold(0, self.length + 2 * w, self.length)
-            for part, beyond in ((self._ids, 0), (self._of, _NOWHERE))
-        )
+        ids, of = (part[order] for part in (self._ids, self._of))
+        padded = F.pad(ids, (w, rest + w)), F.pad(of, (w, rest + w), value=_NOWHERE)
+        around, of = (part.unfold(0, self.length + 2 * w, self.length) for part in padded)
         return around, of, radius.view(-1, self.length)
 
     def _batch(

@@ -188,9 +188,8 @@ def _baselines(source: str, words: int) -> dict[str, float]:
 
     def losses(text: list[int], order: int) -> list[float]:
         """With the cache in the proportions 0, 1/20, ..., 19/20."""
-        p, q = (
-            torch.tensor(own).double() for own in (witten_bell(train, text, len(known), order), recent_shares(text))
-        )
+        chances = witten_bell(train, text, len(known), order), recent_shares(text)
+        p, q = (torch.tensor(own).double() for own in chances)
         return [-torch.lerp(p, q, share / 20).log().mean().item() for share in range(20)]
 
     tried, counted = losses(valid, 3), losses(test, 3)

@@ -10,16 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_book.bench.measuring import Pair, Variant, both_ways, compare, gradient, pairs, that_run
-from rtx_lib.kernels import (
-    explain_backend,
-    explain_linear_backend,
-    explain_matrix_backend,
-    gated_recurrence,
-    linear_recurrence,
-    matrix_recurrence,
-    relu_recurrence,
-    selective_scan,
-)
+from rtx_lib import kernels
 from rtx_lib.layers import GRU, LSTM, RNN
 from rtx_lib.models.qrnn import QRNNLayer
 
@@ -109,7 +100,7 @@ def qrnn(device: str = "cpu", batch: int = 32, time_steps: int = 500, hidden: in
     for pooling, given in (("f", gates[:2]), ("fo", gates)):
         against = f"loop over time, {pooling}-pooling"
         variants = {against: gradient(partial(_pooled, _pool_step_by_step), given, g)}
-        variants[f"rtx_lib, {pooling}-pooling"] = gradient(partial(_pooled, gated_recurrence), given, g)
+        variants[f"rtx_lib, {pooling}-pooling"] = gradient(partial(_pooled, kernels.gated_recurrence), given, g)
         rows += compare("qrnn", variants, pairs(variants, against, "plain loop"), device, size=size)
 
     x = torch.randn(batch, time_steps, hidden, device=device, requires_grad=True)
@@ -153,12 +144,12 @@ def indrnn(
         z, g = (torch.randn(batch, steps, neurons, generator=generator).to(device) for _ in range(2))
         u = (torch.rand(neurons, generator=generator) * 2 - 1).to(device) * 2 ** (1 / steps)
         z.requires_grad_(), u.requires_grad_()
-        auto = _named(explain_backend(z))
+        auto = _named(kernels.explain_backend(z))
         backends = {LOOP: "loop", auto: "auto"}
         if z.numel() < 10**7 or device != "cpu":
             backends["scan"] = "scan"
         variants = {
-            name: gradient(partial(relu_recurrence, backend=backend), (z, u), g, slice(1, 2))
+            name: gradient(partial(kernels.relu_recurrence, backend=backend), (z, u), g, slice(1, 2))
             for name, backend in backends.items()
         }
         if device != "cpu":
@@ -193,17 +184,17 @@ def linear(
             a, b, g = (torch.randn(shape, generator=generator, dtype=dtype).to(device) for _ in range(3))
             a = a / (1e-3 + a.abs()) * torch.rand(shape, generator=generator).to(device)
             given = a.requires_grad_(), b.requires_grad_()
-            taken = explain_linear_backend(a, b).partition(":")[0]
+            taken = kernels.explain_linear_backend(a, b).partition(":")[0]
             backends = {LOOP: "loop", _named(taken): "auto", "scan": "scan"}
             backends |= {taken: taken} if taken not in ("loop", "scan") else {}
             variants = {
-                kind + name: gradient(partial(linear_recurrence, backend=backend), given, g)
+                kind + name: gradient(partial(kernels.linear_recurrence, backend=backend), given, g)
                 for name, backend in backends.items()
             }
             told = pairs(variants, kind + LOOP, "plain loop")
             if not kind:
                 u = (torch.rand(width, generator=generator) * 2 - 1).to(device).requires_grad_()
-                variants["ReLU recurrence"] = gradient(relu_recurrence, (b, u), g)
+                variants["ReLU recurrence"] = gradient(kernels.relu_recurrence, (b, u), g)
                 told.append(Pair("ReLU recurrence", LOOP, "plain loop", same=False))
             rows += compare("linear", variants, told, device, size=size)
     return rows
@@ -222,9 +213,9 @@ def diagonal(device: str = "cpu", batch: int = 8, time_steps: int = 1000, units:
     given = (0.9 + 0.1 * a).requires_grad_(), b.requires_grad_()
     g = torch.randn(shape, generator=generator).to(device)
     ways: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-        LOOP: partial(linear_recurrence, backend="loop"),
-        _named(explain_linear_backend(*given)): linear_recurrence,
-        "scan": partial(linear_recurrence, backend="scan"),
+        LOOP: partial(kernels.linear_recurrence, backend="loop"),
+        _named(kernels.explain_linear_backend(*given)): kernels.linear_recurrence,
+        "scan": partial(kernels.linear_recurrence, backend="scan"),
         "log space": _in_log_space,
         "textbook scan": _textbook_scan,
     }
@@ -272,7 +263,7 @@ def selective(
         return gradient(lambda delta: scan(u, delta, A, B, C), [delta], g)
 
     def ours(*given: Tensor, backend: str) -> Tensor:
-        return selective_scan(*given, backend=backend)[0]
+        return kernels.selective_scan(*given, backend=backend)[0]
 
     variants = {name: once(partial(ours, backend=name)) for name in ("loop", "auto")}
     return compare("selective", variants, pairs(variants, "loop", "plain loop"), device, size=size)
@@ -311,12 +302,12 @@ def matrix_state(
         return gradient(lambda *_: run(*given, **options), [*given, *options.values()], g, slice(3))
 
     def ours(*given: Tensor, backend: str, **options: Any) -> Tensor:
-        return matrix_recurrence(*given, backend=backend, **options)[0]
+        return kernels.matrix_recurrence(*given, backend=backend, **options)[0]
 
     softmax = "softmax attention"
     variants, told = {softmax: once(partial(F.scaled_dot_product_attention, is_causal=True))}, []
     for form, options in forms.items():
-        loop, auto = f"{form}, loop", f"{form}, {_named(explain_matrix_backend(*given, **options))}"
+        loop, auto = f"{form}, loop", f"{form}, {_named(kernels.explain_matrix_backend(*given, **options))}"
         for name, backend in ((auto, "auto"), (loop, "loop")):
             variants[name] = once(partial(ours, backend=backend), **options)
         told += [Pair(auto, loop, "plain loop"), Pair(auto, softmax, "torch.nn", same=False)]

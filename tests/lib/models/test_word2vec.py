@@ -15,14 +15,7 @@ from support.far_device import FAR, assert_equal, run, run_far
 from support.helpers import drawn, refusals, relative_error
 from torch import tensor
 
-from rtx_lib.models.word2vec import (
-    Word2Vec,
-    cumulative_table,
-    fit_word2vec,
-    keep_probability,
-    negative_sampling_loss,
-    noise_distribution,
-)
+from rtx_lib.models import word2vec
 from rtx_lib.tasks.skipgram import SkipGrams
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -35,7 +28,7 @@ KINDS = pytest.mark.parametrize("kind", ["skip-gram", "cbow"])
 
 
 def build(kind="skip-gram", seed=0, vocabulary=V, width=D):
-    model = drawn(seed, partial(Word2Vec, kind=kind), vocabulary, width)
+    model = drawn(seed, partial(word2vec.Word2Vec, kind=kind), vocabulary, width)
     with torch.no_grad():
         model.outputs.normal_()
         model.inputs.normal_()
@@ -54,7 +47,7 @@ def test_all_at_once_is_a_step_down_the_gradient(kind):
     """Of the summed loss; in CBOW the words around get what the mean gets, three times the gradient here."""
     model = build(kind)
     before = copy.deepcopy(model)
-    loss = negative_sampling_loss(before((WORDS, OTHERS))[0], labels(kind)).sum()
+    loss = word2vec.negative_sampling_loss(before((WORDS, OTHERS))[0], labels(kind)).sum()
     of_in, of_out = torch.autograd.grad(loss, [before.inputs, before.outputs])
     assert model.update((WORDS, OTHERS), labels(kind), 0.1).item() == pytest.approx(loss.item(), rel=1e-12)
     times = 3 if kind == "cbow" else 1
@@ -102,13 +95,13 @@ def test_what_does_not_count_changes_nothing(kind):
 
 
 def test_start_and_seed():
-    one, same, other = (drawn(seed, Word2Vec, 500, 8) for seed in (1, 1, 2))
+    one, same, other = (drawn(seed, word2vec.Word2Vec, 500, 8) for seed in (1, 1, 2))
     assert torch.equal(one.inputs, same.inputs) and not torch.equal(one.inputs, other.inputs)
     assert 0.49 / 8 < one.inputs.max() <= 0.5 / 8 and -0.5 / 8 <= one.inputs.min() < -0.49 / 8
     assert not one.outputs.any()
     # So that a pair with five noise words costs six coins at first.
     scores = one((WORDS, OTHERS))[0]
-    assert negative_sampling_loss(scores, torch.ones_like(scores)).mean().item() == pytest.approx(math.log(2))
+    assert word2vec.negative_sampling_loss(scores, torch.ones_like(scores)).mean().item() == pytest.approx(math.log(2))
 
 
 @KINDS
@@ -145,14 +138,16 @@ COUNTS = tensor([500, 300, 150, 49, 1])
 
 
 def test_the_table_draws_the_noise():
-    table = cumulative_table(COUNTS)
+    table = word2vec.cumulative_table(COUNTS)
     assert table[-1] == 2**31 - 1 and table.dtype == torch.int64
     share = table.diff(prepend=tensor([0])) / table[-1]
-    assert (share - noise_distribution(COUNTS)).abs().max() < 1e-9
+    assert (share - word2vec.noise_distribution(COUNTS)).abs().max() < 1e-9
     at = torch.randint(int(table[-1]), (50_000,), generator=torch.Generator().manual_seed(0))
     found = torch.searchsorted(table, at, right=True).bincount(minlength=5) / 50_000
-    assert (found - noise_distribution(COUNTS)).abs().max() < 0.01
-    assert cumulative_table(tensor([1, 0, 3, 0])).diff().tolist()[::2] == [0, 0], "what never occurs is never drawn"
+    assert (found - word2vec.noise_distribution(COUNTS)).abs().max() < 0.01
+    assert word2vec.cumulative_table(tensor([1, 0, 3, 0])).diff().tolist()[::2] == [0, 0], (
+        "what never occurs is never drawn"
+    )
 
 
 # ---- training
@@ -162,9 +157,11 @@ PAIRS = [[2 * k, 2 * k + 1] * 3 for k in range(10)] * 20  # ten pairs of words t
 
 
 def fitted(seed=0, size=2, passes=6, **how):
-    text = SkipGrams(PAIRS, 20, window=1, noise=cumulative_table, length=16)
-    model = drawn(seed, Word2Vec, 20, 8).float()
-    return model, fit_word2vec(model, text.passes(passes, size, generator=torch.Generator().manual_seed(seed)), **how)
+    text = SkipGrams(PAIRS, 20, window=1, noise=word2vec.cumulative_table, length=16)
+    model = drawn(seed, word2vec.Word2Vec, 20, 8).float()
+    return model, word2vec.fit_word2vec(
+        model, text.passes(passes, size, generator=torch.Generator().manual_seed(seed)), **how
+    )
 
 
 def test_the_same_seed_trains_the_same():
@@ -177,7 +174,7 @@ def test_the_rate_falls_to_a_ten_thousandth():
     sizes = []
     for done in (0.0, 0.5, 0.99999, 1.0):
         model, before = build(), build()
-        fit_word2vec(model, [(done, (WORDS, OTHERS), Y)], 0.1)
+        word2vec.fit_word2vec(model, [(done, (WORDS, OTHERS), Y)], 0.1)
         sizes.append((model.outputs - before.outputs).abs().max().item())
     assert np.array(sizes) / sizes[0] == pytest.approx([1, 0.5, 1e-4, 1e-4])
 
@@ -211,10 +208,10 @@ REFUSED = {
     r"others must have shape \(1, J\), got \(2, 4\)": lambda m: m((WORDS[:1], OTHERS)),
     "state must be None.* got tuple": lambda m: m((WORDS, OTHERS), (None,)),
     r"y must have shape \(2, 3, 4\), got \(2, 1, 4\)": lambda m: m.update((WORDS, OTHERS), Y[:, :1], 0.1),
-    "limit must be above 0 or None, got -1.0": lambda m: fit_word2vec(m, [], limit=-1.0),
-    "rule must be one of .* got 'gensim'": lambda m: keep_probability(COUNTS, rule="gensim"),
-    "counts must be": lambda m: cumulative_table(COUNTS * 0),
-    r"counts must be .* got '\[-500": lambda m: noise_distribution(-COUNTS),
+    "limit must be above 0 or None, got -1.0": lambda m: word2vec.fit_word2vec(m, [], limit=-1.0),
+    "rule must be one of .* got 'gensim'": lambda m: word2vec.keep_probability(COUNTS, rule="gensim"),
+    "counts must be": lambda m: word2vec.cumulative_table(COUNTS * 0),
+    r"counts must be .* got '\[-500": lambda m: word2vec.noise_distribution(-COUNTS),
 }
 
 
