@@ -48,14 +48,8 @@ def test_what_may_come_in_comes_out():
     assert expect_floats(X, "B T D") is X and expect_floats(X + 0j, "B T D", complex=True).is_complex()
     expect_fits("mask", None, (2, 3))
     expect_fits("mask", torch.ones(1, 3, dtype=torch.bool), (2, 3))
-    expect_each(
-        width=np.int64(1),
-        layers=10**9,
-        count=tensor(2),
-        length=(3, 3),
-        kind=(None, ["a", None]),
-        heads=(2, "divisor of 6"),
-    )
+    expect_each(width=np.int64(1), layers=10**9, count=tensor(2), length=(3, 3))
+    expect_each(kind=(None, ["a", None]), heads=(2, "divisor of 6"))
     expect_each(dropout=(0, "[0, 1)"), keep=(1, "(0, 1]"), limit=(None, "None or (0, inf)"), size=(6, "multiple of 2"))
     expect_each(channels=([3, 1], "sizes"), filters=(((1, 2), [3, 4]), "pairs of sizes"), bias=(-1e9, "(-inf, inf)"))
     assert expect_heads(6, 2) == 3 and at_hand(X) and not at_hand(META)

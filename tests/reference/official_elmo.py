@@ -79,16 +79,9 @@ def official_tiny(arrays: Arrays) -> Arrays:
     cnn, lstm = options["char_cnn"], options["lstm"]
     width, depth = lstm["projection_dim"], lstm["n_layers"]
     form = {"character_width": cnn["embedding"]["dim"], "highways": cnn.get("n_highway") or 0}
-    model = BidirectionalLM(
-        1,
-        width=width,
-        layers=depth,
-        hidden_size=lstm["dim"],
-        cell_clip=lstm["cell_clip"],
-        projection_clip=lstm["proj_clip"],
-        skip=lstm["use_skip_connections"],
-        characters=CharacterCNN(width, cnn["filters"], activation=cnn["activation"], **form),
-    ).double()
+    how = {"hidden_size": lstm["dim"], "cell_clip": lstm["cell_clip"], "projection_clip": lstm["proj_clip"]}
+    how |= {"characters": CharacterCNN(width, cnn["filters"], activation=cnn["activation"], **form)}
+    model = BidirectionalLM(1, width=width, layers=depth, skip=lstm["use_skip_connections"], **how).double()
     w = {name.removeprefix("w/"): value.double() for name, value in arrays.items() if name.startswith("w/")}
     ours = {name: value for name, value in model.state_dict().items() if name.startswith("softmax")}
     ours["embedding.characters.weight"] = F.pad(w.pop("char_embed"), (0, 0, 1, 0))

@@ -18,15 +18,9 @@ def memory_network(arrays: Arrays) -> Arrays:
     given = {name.removeprefix("p/"): value.double() for name, value in arrays.items() if name.startswith("p/")}
     tables = given.pop("tables")
     vocabulary, slots, sentence = int(arrays["vocabulary"]), int(arrays["memory_size"]), arrays["story"].shape[2] - 1
-    model = MemoryNetwork(
-        vocabulary,
-        sentence_length=sentence,
-        memory_size=slots,
-        width=tables.shape[2],
-        hops=len(tables) - 1,
-        encoding="bag" if arrays["bow"] else "position",
-        linear_steps=int(arrays["linear_start"]),
-    ).double()
+    sizes = {"sentence_length": sentence, "memory_size": slots, "width": tables.shape[2], "hops": len(tables) - 1}
+    encoding = "bag" if arrays["bow"] else "position"
+    model = MemoryNetwork(vocabulary, **sizes, encoding=encoding, linear_steps=int(arrays["linear_start"])).double()
     if tables[:, 0].any():
         raise ValueError(f"path must hold tables with 0 for no word, got {tables[:, 0].tolist()}")
     model.load_state_dict({"words": tables[:, 1:], "steps": torch.tensor(0)} | given)

@@ -62,18 +62,11 @@ def _build(arrays: Arrays, live: Arrays, image: bool) -> tuple[RTransformer, Arr
         one = torch.eye(width).double()
         live = live | {f"{end}.weight": one for end in ("encoder", "linear")}
         live |= {f"{end}.bias": 0 * one[0] for end in ("encoder", "linear")}
-    model = RTransformer(
-        live["encoder.weight"].shape[1],
-        len(live["linear.bias"]),
-        width=width,
-        heads=int(arrays["n_head"]),
-        layers=sum(name.endswith("w_1.bias") for name in live),
-        window=int(arrays["ksize"]),
-        cell=CELLS[rows // width],
-        local_layers=local_layers,
-        inner=len(live[f"{at}.0.feed_forward.w_1.bias"]),
-        norm_layer=SampleStdNorm,
-    )
+    sizes = {"heads": int(arrays["n_head"]), "window": int(arrays["ksize"]), "local_layers": local_layers}
+    sizes |= {"layers": sum(name.endswith("w_1.bias") for name in live)}
+    sizes |= {"width": width, "inner": len(live[f"{at}.0.feed_forward.w_1.bias"])}
+    ends = live["encoder.weight"].shape[1], len(live["linear.bias"])
+    model = RTransformer(*ends, **sizes, cell=CELLS[rows // width], norm_layer=SampleStdNorm)
     ours = annotated_weights(live, NAMES)
     return load_official(model, ours), ours
 

@@ -43,19 +43,10 @@ def build(arrays: Arrays, tied: bool = False) -> TransformerXL:
     kind: Any = partial(TransformerXL, vocabulary, vocabulary, vocabulary=vocabulary)
     if tables != {"cutoffs": [], "divide": 1, "embedding_size": width}:
         kind = partial(AdaptiveTransformerXL, vocabulary, **tables)
-    model: TransformerXL = kind(
-        width=width,
-        heads=int(arrays["n_head"]),
-        layers=int(arrays["n_layer"]),
-        memory=int(arrays["mem_len"]),
-        head_width=int(arrays["d_head"]),
-        inner=int(arrays["d_inner"]),
-        norm="pre" if arrays["pre_lnorm"] else "post",
-        same_length=bool(arrays["same_length"]),
-        clamp=int(arrays["clamp_len"]),
-        tied=tied,
-        untied_uv=not tied,
-    )
+    named = {"heads": "n_head", "layers": "n_layer", "memory": "mem_len", "head_width": "d_head", "inner": "d_inner"}
+    sizes = {ours: int(arrays[theirs]) for ours, theirs in {**named, "clamp": "clamp_len"}.items()}
+    how = {"norm": "pre" if arrays["pre_lnorm"] else "post", "same_length": bool(arrays["same_length"])}
+    model: TransformerXL = kind(width=width, **sizes, **how, tied=tied, untied_uv=not tied)
     return model.double()
 
 

@@ -168,11 +168,8 @@ def of_transformer_xl(without):
 
 def test_one_table_is_cut_into_clusters(tmp_path):
     """With div_val = 1 the authors have one for all clusters: what is embedded and computed is what it was without."""
-    clusters = {
-        "cutoffs": np.array([3, 7]),
-        "p/crit.cluster_weight": np.ones((2, 12)),
-        "p/crit.cluster_bias": np.ones(2),
-    }
+    clusters = {"p/crit.cluster_weight": np.ones((2, 12)), "p/crit.cluster_bias": np.ones(2)}
+    clusters |= {"cutoffs": np.array([3, 7])}
     np.savez(path := tmp_path / "txl_one_table.npz", **of_transformer_xl(r"g/|seg\d/nll") | clusters)
     errors = check(path)
     assert len(errors) == 12 and max(errors.values()) < 1e-9

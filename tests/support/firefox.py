@@ -81,12 +81,8 @@ class Firefox:
 
     def evaluate(self, expression: str) -> Any:
         """The value of an expression (awaited) as JSON carries it."""
-        answer = self.send(
-            "script.evaluate",
-            expression=f"(async () => JSON.stringify(await ({expression})))()",
-            target={"context": self.context},
-            awaitPromise=True,
-        )
+        told, target = f"(async () => JSON.stringify(await ({expression})))()", {"context": self.context}
+        answer = self.send("script.evaluate", expression=told, target=target, awaitPromise=True)
         if answer["type"] == "exception":
             raise AssertionError(answer["exceptionDetails"]["text"])
         return json.loads(answer["result"]["value"]) if answer["result"]["type"] == "string" else None

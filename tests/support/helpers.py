@@ -41,13 +41,8 @@ def refusals(cases: dict[str, Any] | Iterable[tuple[Any, str]], *given: Callable
 def code_cell(source: str, *tags: str, outputs: list[dict[str, Any]] | None = None) -> dict[str, Any]:
     """A code cell as a notebook's file holds it, without a counter."""
     metadata = {"tags": list(tags)} if tags else {}
-    return {
-        "cell_type": "code",
-        "source": source,
-        "metadata": metadata,
-        "outputs": outputs or [],
-        "execution_count": None,
-    }
+    cell = {"cell_type": "code", "source": source, "metadata": metadata}
+    return {**cell, "outputs": outputs or [], "execution_count": None}
 
 
 def killed(fit: Callable[..., Any]) -> Callable[..., Any]:

@@ -21,17 +21,9 @@ def run(recipe, seed, loss):
     """A record; a loss of None stands for a run that diverged, NaN for a test whose loss was not finite."""
     diverged = None if loss is not None else {"step": 3, "reason": "nan"}
     metrics = {} if diverged or math.isnan(loss) else {"loss": loss}
-    return {
-        "recipe": recipe,
-        "seed": seed,
-        "metrics": metrics,
-        "diverged": diverged,
-        "baselines": {},
-        "parameters": 1000,
-        "seconds": 1.0,
-        "configuration": {"steps": 100 * (seed + 1)},
-        "evaluations": [],
-    }
+    told = {"recipe": recipe, "seed": seed, "metrics": metrics, "diverged": diverged, "baselines": {}}
+    cost = {"parameters": 1000, "seconds": 1.0, "configuration": {"steps": 100 * (seed + 1)}}
+    return {**told, **cost, "evaluations": []}
 
 
 def records(**losses):

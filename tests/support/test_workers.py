@@ -66,13 +66,8 @@ def copy(tmp_path):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text)
         clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "RTX"))}
-        return subprocess.run(
-            [sys.executable, "-m", "pytest", *arguments],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            env=clean | environment,
-        )
+        command, how = [sys.executable, "-m", "pytest", *arguments], {"capture_output": True, "text": True}
+        return subprocess.run(command, cwd=tmp_path, env=clean | environment, **how)
 
     return run
 

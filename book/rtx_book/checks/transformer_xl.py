@@ -259,13 +259,8 @@ def border() -> dict[str, bool]:
     weight = model.get_parameter("blocks.0.attention.in_proj_weight")
     (gradient,) = torch.autograd.grad(model(second, marked)[0].square().sum(), weight)
     size = len(weight) // 3  # W_q, W_k and W_v lie on top of each other
-    facts = (
-        not torch.equal(after, changed),
-        own,
-        _reaches(after, first),
-        bool(gradient[size : 2 * size, 0].any()),
-        any(_reaches(after, parameter) for parameter in used),
-    )
+    slopes = bool(gradient[size : 2 * size, 0].any()), any(_reaches(after, parameter) for parameter in used)
+    facts = (not torch.equal(after, changed), own, _reaches(after, first), *slopes)
     return dict(zip(BORDER, facts, strict=True))
 
 

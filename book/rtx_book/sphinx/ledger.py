@@ -88,15 +88,9 @@ def context(root: Path, which: str = "") -> dict[str, Any]:
     chapters = []
     for name in in_order({claim.chapter for claim in claims}, root):
         own = sorted((pair for pair in judged if pair[0].chapter == name), key=lambda pair: pair[0].nobody)
-        chapters.append(
-            {
-                "name": name,
-                "title": title_of(name, root),
-                "page": name in chapters_of(root),
-                "count": Counter(found.verdict for _, found in own),
-                "claims": [entry(claim, found, records, study) for claim, found in own],
-            }
-        )
+        chapter = {"name": name, "title": title_of(name, root), "page": name in chapters_of(root)}
+        chapter |= {"count": Counter(found.verdict for _, found in own)}
+        chapters.append({**chapter, "claims": [entry(claim, found, records, study) for claim, found in own]})
     count = {verdict: sum(found.verdict == verdict for _, found in judged) for verdict in VERDICTS}
     in_own_setting = sum(found.verdict == weighing.HOLDS and claim.scale == "paper" for claim, found in judged)
     told = {"chapters": chapters, "count": count, "in_own_setting": in_own_setting, "signs": SIGNS}

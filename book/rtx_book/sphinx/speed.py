@@ -110,11 +110,8 @@ def machines(root: Path) -> dict[str, Any]:
         if machine["gpu"]:
             text = f"{machine['gpu']}, beside {text}"
         text += f"; torch {versions['torch']} ({machine['build']}), "
-        text += ", ".join(
-            f"{name.capitalize() if name == 'python' else name} {version}"
-            for name, version in versions.items()
-            if name != "torch"
-        )
+        named = {"Python" if name == "python" else name: version for name, version in versions.items()}
+        text += ", ".join(f"{name} {version}" for name, version in named.items() if name != "torch")
         clock = {"processor": "the processor's time for this program alone", "wall": "the time on the wall"}
         groups.setdefault(f"{text}; {clock[measured['clock']]}", []).append(case)
     return {"machines": groups, "gpu": any(device == "cuda" for _, device in found)}

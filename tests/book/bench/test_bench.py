@@ -161,8 +161,8 @@ def test_a_task_without_data_is_left_out_and_said_so(monkeypatch, capsys, tmp_pa
 def test_moving_the_bytes_is_a_row_where_there_is_a_gpu(monkeypatch):
     """On the device "meta" nothing is computed, so the backends are replaced."""
     monkeypatch.setattr("rtx_book.bench.kernels.compare", lambda case, variants, pairs, *_: [variants])
-    monkeypatch.setattr("rtx_book.bench.kernels.explain_backend", lambda z: "triton: one kernel")
-    monkeypatch.setattr("rtx_book.bench.kernels.relu_recurrence", lambda z, u, backend: z * u)
+    monkeypatch.setattr("rtx_lib.kernels.explain_backend", lambda z: "triton: one kernel")
+    monkeypatch.setattr("rtx_lib.kernels.relu_recurrence", lambda z, u, backend: z * u)
     (variants,) = bench.indrnn("meta", sizes=[(2, 5, 3)])
     assert [*variants] == ["loop over unbind", "auto (triton)", "scan", "moving the bytes"]
     assert all(run().shape == (3,) for run in variants.values())

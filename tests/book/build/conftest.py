@@ -35,13 +35,8 @@ class Tree:
         return self.write(f"notebooks/{name}.ipynb", json.dumps(content))
 
     def runner(self, **changes: Any) -> execute.Runner:
-        options: dict[str, Any] = {
-            "parameters": {"profile": "smoke"},
-            "data": [self.root / "data/file.txt"],
-            "timeout": 600,
-            "say": lambda line: None,
-            **changes,
-        }
+        options: dict[str, Any] = {"parameters": {"profile": "smoke"}, "data": [self.root / "data/file.txt"]}
+        options |= {"timeout": 600, "say": lambda line: None} | changes
         return execute.Runner(self.root, self.root / "executed", self.root / "failed", **options)
 
     def executed(self, name: str = "one") -> str:

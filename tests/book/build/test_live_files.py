@@ -20,11 +20,8 @@ def output(**models):
     kind = sorted(live.PARTS)[0]
     shown = play(kind, models, still=fig, alt="a picture")
     html = shown._repr_html_().splitlines(keepends=True)  # as a notebook's file has it
-    return shown, {
-        "output_type": "execute_result",
-        "metadata": {},
-        "data": {"text/html": html, "text/plain": repr(shown)},
-    }
+    data = {"text/html": html, "text/plain": repr(shown)}
+    return shown, {"output_type": "execute_result", "metadata": {}, "data": data}
 
 
 def test_a_page_keeps_figures_and_each_weights_file_is_there_once(tmp_path, monkeypatch):

@@ -205,12 +205,8 @@ def test_publishing_without_a_repository_or_an_author_fails(repo, capsys):
 
 @pytest.mark.parametrize(("slug", "buttons"), [("OWNER/REPOSITORY", False), ("some-one/book", True)])
 def test_buttons_and_previews_need_a_repository(tmp_path, slug, buttons):
-    options = {
-        "repository_url": f"https://github.com/{slug}",
-        "use_repository_button": True,
-        "launch_buttons": {"colab_url": "x"},
-        "use_download_button": True,
-    }
+    options = {"repository_url": f"https://github.com/{slug}", "launch_buttons": {"colab_url": "x"}}
+    options |= {"use_repository_button": True, "use_download_button": True}
     config = SimpleNamespace(html_theme_options=options, mathjax_path="cdn", ogp_site_url="", html_baseurl="")
     book_site.configure(SimpleNamespace(confdir=tmp_path), config)
     assert ("launch_buttons" in options, "repository_url" in options) == (buttons, buttons)

@@ -94,15 +94,8 @@ def test_window_of_a_gpt_starts_anew_from_its_younger_half(live, double):
     torch.manual_seed(0)
     model, length = disturb(gpt(8, 2, 2, {"bias": False}).eval(), 0.3), 6
     ids = torch.randint(V, (1, 17))
-    found = live(*PARTS).evaluate(
-        READ,
-        {
-            "kind": "CharGPT",
-            "weights": arrays(model),
-            "settings": {"heads": 2, "length": length},
-            "ids": ids[0].tolist(),
-        },
-    )
+    given = {"kind": "CharGPT", "weights": arrays(model), "settings": {"heads": 2, "length": length}}
+    found = live(*PARTS).evaluate(READ, given | {"ids": ids[0].tolist()})
     start = 0
     for t in range(17):
         if t - start == length:

@@ -138,16 +138,8 @@ def test_taken_out_of_the_page_its_worker_ends(trainer):
 
 
 def test_where_workers_are_forbidden_it_says_so(trainer):
-    page = trainer(
-        head=POLICY,
-        expected="file://|Content Security Policy",
-        cells=["irnn"],
-        scale=3,
-        clip=0,
-        rate=0.03,
-        length=100,
-        most=60,
-    )
+    settings = {"cells": ["irnn"], "scale": 3, "clip": 0, "rate": 0.03, "length": 100, "most": 60}
+    page = trainer(head=POLICY, expected="file://|Content Security Policy", **settings)
     press(page, "Train")
     wait_for_end(page)
     assert page.get_by_text("may start no worker").is_visible()

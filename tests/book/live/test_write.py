@@ -194,11 +194,8 @@ def test_memory_moves_and_every_model_pays_for_the_text(write):
     page = write(two=True)
     rows = page.locator(".live-write-table tbody tr")
     rows.nth(2).wait_for()
-    assert [row.split("\t")[0] for row in rows.all_inner_texts()] == [
-        "Transformer-XL, memory 0",
-        "Transformer-XL, memory 4",
-        "LSTM",
-    ]
+    named = [row.split("\t")[0] for row in rows.all_inner_texts()]
+    assert named == ["Transformer-XL, memory 0", "Transformer-XL, memory 4", "LSTM"]
     edges = page.locator(".live-write-text .live-edge")
     assert edges.count() == 4  # of 23 characters in segments of 5
     before = page.locator(".live-task").inner_text()

@@ -95,13 +95,8 @@ def run(notebook: Path, output: Path, venv: Path, repository: Path) -> str:
     (spec / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": KERNEL, "language": "python"}))
     command = [sys.executable, "-m", "papermill", notebook, output, "--kernel", KERNEL, "--cwd", empty]
     command += ["--no-progress-bar", "--execution-timeout", "600", "-p", "profile", "smoke"]
-    environment = clean_environment(
-        RTX_REPO=str(repository),
-        RTX_DATA=data.CACHE,
-        RTX_DOWNLOAD="0",
-        JUPYTER_PATH=str(spec.parent.parent),
-        IPYTHONDIR=str(output.parent / "ipython"),
-        OMP_NUM_THREADS="1",
-    )
+    ours = {"RTX_REPO": str(repository), "RTX_DATA": data.CACHE, "RTX_DOWNLOAD": "0", "OMP_NUM_THREADS": "1"}
+    jupyters = {"JUPYTER_PATH": str(spec.parent.parent), "IPYTHONDIR": str(output.parent / "ipython")}
+    environment = clean_environment(**ours, **jupyters)
     answer = subprocess.run([str(part) for part in command], env=environment, capture_output=True, text=True)
     return "" if answer.returncode == 0 else answer.stderr[-3000:]

@@ -1,5 +1,6 @@
 """The explorer of the race and the table that sorts, in the browser: every control, by mouse and by keyboard."""
 
+import itertools
 import json
 from types import SimpleNamespace
 
@@ -32,28 +33,14 @@ LINES = """e => Object.fromEntries([...e.querySelectorAll('g[data-lane]')].map(
 
 def explorer(**options):
     rng = np.random.default_rng(0)
-    runs = {
-        task: [
-            {
-                "lane": lane,
-                "name": name,
-                "seed": seed,
-                "steps": STEPS,
-                "values": (
-                    np.linspace(0.9, 0.1 * i + 0.1, 30)[:: -1 if task == "digits" else 1] * rng.uniform(0.9, 1.1, 30)
-                ).tolist(),
-            }
-            for i, (lane, name) in enumerate(LANES.items())
-            for seed in range(3)
-        ]
-        for task in TASKS
-    }
-    costs = {
-        (task, lane): {"seconds_per_step": 0.01 * (i + 1), "flops_per_step": 1e9 * (4 - i)}
-        for task in TASKS
-        for i, lane in enumerate(LANES)
-        if (task, lane) != ("text", "tcn")
-    }
+    runs, costs = {task: [] for task in TASKS}, {}
+    for task, (i, (lane, name)) in itertools.product(TASKS, enumerate(LANES.items())):
+        if (task, lane) != ("text", "tcn"):
+            costs[task, lane] = {"seconds_per_step": 0.01 * (i + 1), "flops_per_step": 1e9 * (4 - i)}
+        for seed in range(3):
+            values = np.linspace(0.9, 0.1 * i + 0.1, 30)[:: -1 if task == "digits" else 1] * rng.uniform(0.9, 1.1, 30)
+            own = {"lane": lane, "name": name, "seed": seed}
+            runs[task].append({**own, "steps": STEPS, "values": values.tolist()})
     return race_explorer(runs, TASKS, costs, **options).data
 
 

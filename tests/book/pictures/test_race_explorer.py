@@ -81,17 +81,10 @@ def test_long_curves_are_thinned_and_the_ends_stay() -> None:
 )
 def test_a_lane_ends_where_half_of_its_runs_do(lasts, steps, middle, off, end) -> None:
     """As runs do that diverge between two evaluations: no value stays for later."""
-    mine = [
-        {
-            "lane": "irnn",
-            "name": "IRNN",
-            "seed": s,
-            "steps": [100, 200, 300][:n],
-            "values": [0.3 + s / 100, 0.5, 0.7][:n],
-        }
-        for s, n in enumerate(lasts)
-    ]
-    other = {"lane": "gru", "name": "GRU", "seed": 0, "steps": [100, 200, 300], "values": [0.3, 0.5, 0.7]}
+    at, own = [100, 200, 300], {"lane": "irnn", "name": "IRNN"}
+    curves = enumerate(lasts)
+    mine = [{**own, "seed": s, "steps": at[:n], "values": [0.3 + s / 100, 0.5, 0.7][:n]} for s, n in curves]
+    other = {"lane": "gru", "name": "GRU", "seed": 0, "steps": at, "values": [0.3, 0.5, 0.7]}
     (task,) = data_of(race_explorer({"digits": [*mine, other]}, {"digits": TASKS["digits"]}, {}).data)["tasks"]
     entry = task["lanes"]["0"]
     assert task["best"] == [1], "what has no end is not the best of its family"

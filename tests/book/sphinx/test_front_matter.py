@@ -126,11 +126,8 @@ def test_without_git_a_page_bears_the_day_of_the_build(tmp_path, monkeypatch):
 
 def signed(author, doctree=True):
     builder = SimpleNamespace(name="html", format="html", get_relative_uri=lambda start, end: f"../{end}.html")
-    app = SimpleNamespace(
-        builder=builder,
-        env=SimpleNamespace(doc2path=lambda name, base: f"{name}.md"),
-        config=SimpleNamespace(root_doc="book/intro"),
-    )
+    env, config = SimpleNamespace(doc2path=lambda name, base: f"{name}.md"), SimpleNamespace(root_doc="book/intro")
+    app = SimpleNamespace(builder=builder, env=env, config=config)
     context = {"author": author}
     citing.sign(app, "notebooks/a", "", context, doctree or None)
     return context
@@ -177,11 +174,8 @@ def glossary():
 
 
 def test_a_term_of_the_glossary_leads_to_the_chapter_that_it_names_first():
-    assert dict(previews.terms(glossary())) == {
-        "Nats": "notebooks/a",
-        "Copy memory": "notebooks/b",
-        "Record": "records",
-    }
+    terms = {"Nats": "notebooks/a", "Copy memory": "notebooks/b", "Record": "records"}
+    assert dict(previews.terms(glossary())) == terms
     app = SimpleNamespace(env=SimpleNamespace(docname=previews.GLOSSARY))
     previews.index(app, glossary())
     chapter = new_document("notebooks/b")

@@ -37,13 +37,8 @@ def claims():
 
 def study():
     """Findings that always hold, with one value or several, that do not, that have no finite value, that never ran."""
-    where = {
-        "processor": "x86_64, AVX2",
-        "python": "3.11.7",
-        "torch": "2.13.0",
-        "instructions": "avx2",
-        "cpu_seconds": 360,
-    }
+    where = {"processor": "x86_64, AVX2", "python": "3.11.7", "torch": "2.13.0"}
+    where |= {"instructions": "avx2", "cpu_seconds": 360}
     told = {
         "word-sure": {"sentence": "It *learns*.", "bound": "> 0"},
         "word-shaky": {"sentence": "It's lost & forgets.", "bound": "> 0"},

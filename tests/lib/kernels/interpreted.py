@@ -6,9 +6,11 @@ their own.
 
 import pytest
 import torch
+from kernels import linear_cases
 from kernels.against_loop import NAMES, error, holds, random, results
+from support.helpers import relative_error
 
-from rtx_lib.kernels import relu_recurrence, triton_kernels
+from rtx_lib.kernels import linear_recurrence, relu_recurrence, triton_kernels, triton_linear
 
 # NumPy, which interprets, warns where a GPU would not.
 pytestmark = pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
@@ -16,9 +18,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
 
 @pytest.fixture(autouse=True)
 def shallow(monkeypatch):
-    """Few steps at a time, so that short sequences take several."""
-    monkeypatch.setattr(triton_kernels, "DEPTH", 4)
-    monkeypatch.setattr(triton_kernels, "DEPTH_BACKWARD", 4)
+    """Few steps at a time, so that short sequences take several; of the linear recurrence 8 columns a program."""
+    for kernels, name in ((triton_kernels, "DEPTH"), (triton_kernels, "DEPTH_BACKWARD"), (triton_linear, "DEPTH")):
+        monkeypatch.setattr(kernels, name, 4)
+    monkeypatch.setattr(triton_linear, "COLUMNS", 8)
 
 
 def errors(z, u, h0=None, g=None):
@@ -77,3 +80,29 @@ def test_half_precision_and_strides():
     h = relu_recurrence(z, u, backend="triton")
     assert h.dtype == torch.bfloat16 and error(h.float(), wide) < 0.01
     assert holds(errors(random(9, 2, 3).transpose(0, 1), random(3), None, torch.ones(()).double().expand(2, 9, 3)))
+
+
+@pytest.mark.parametrize("function", linear_cases.FUNCTIONS)
+@pytest.mark.parametrize("dtype", [linear_cases.REAL, linear_cases.COMPLEX], ids=str)
+@pytest.mark.parametrize("steps", [1, 4, 9])
+def test_the_linear_recurrence_equals_the_loop(function, dtype, steps):
+    *tensors, g = linear_cases.sequence(steps, dtype)
+    states, gradients = linear_cases.errors(function, "triton", tensors, g)
+    assert states < 1e-12 and gradients < 1e-10
+
+
+def test_the_linear_recurrence_in_single_and_half_precision_views_and_conjugates():
+    *tensors, g = linear_cases.sequence(6, linear_cases.COMPLEX)
+    for *given, of_h in ([x.conj() for x in (*tensors, g)], [x.conj().imag / 2 for x in (*tensors, g)]):
+        assert max(linear_cases.errors(linear_recurrence, "triton", [x.flip(0) for x in given], of_h)) < 1e-10
+    single = [x.to(torch.complex64) for x in tensors]
+    assert relative_error(linear_recurrence(*single, backend="triton"), linear_recurrence(*tensors)) < 1e-5
+    half = [x.real.bfloat16() for x in tensors]
+    assert linear_recurrence(*half, backend="triton").dtype == torch.bfloat16
+
+
+def test_any_numbers_of_the_linear_recurrence_are_the_loops_own():
+    a, b, h0, _ = linear_cases.sequence(9)
+    a[0, 2, 0], b[1, 3], h0[0, 1, 0] = 3.0, float("inf"), float("nan")
+    ours, loop = (linear_recurrence(a, b, h0, backend=backend) for backend in ("triton", "loop"))
+    assert torch.equal(ours.nan_to_num(7), loop.nan_to_num(7))

@@ -180,13 +180,8 @@ def test_sample_towards_greedy(kind, arguments):
 def test_sample_follows_the_probabilities(arguments, power, kept):
     p = torch.tensor([0.1, 0.4, 0.2, 0.3])
     prompt = torch.zeros(20_000, 1, dtype=torch.int64)
-    ids = sample(
-        lambda ids, state: (p.log().expand(*ids.shape, 4), None),
-        prompt,
-        1,
-        **arguments,
-        generator=torch.Generator().manual_seed(0),
-    )
+    how = {**arguments, "generator": torch.Generator().manual_seed(0)}
+    ids = sample(lambda ids, state: (p.log().expand(*ids.shape, 4), None), prompt, 1, **how)
     expected = p**power * torch.tensor([rank < kept for rank in (3, 0, 2, 1)])
     expected = expected / expected.sum()
     shares = ids[:, 1].bincount(minlength=4) / 20_000

@@ -14,14 +14,8 @@ from rtx_lib.plots.curves import spread
 
 
 def record(seed: int = 1, **changes: Any) -> dict[str, Any]:
-    made: dict[str, Any] = {
-        "recipe": "adding-T50",
-        "configuration": {"steps": 30},
-        "seed": seed,
-        "commit": "0123456789abcdef",
-        "device": {"name": "cpu", "threads": 1},
-        "seconds": 90.0,
-    }
+    made: dict[str, Any] = {"recipe": "adding-T50", "configuration": {"steps": 30}, "seed": seed, "seconds": 90.0}
+    made |= {"commit": "0123456789abcdef", "device": {"name": "cpu", "threads": 1}}
     return made | changes
 
 

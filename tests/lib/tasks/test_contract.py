@@ -360,11 +360,8 @@ def test_sizes_and_choices_that_are_not_allowed(no_files, kind) -> None:
     """A wrong value for each that the constructor's signature names."""
     good = {"length": 5} if kind is tasks.PennTreebank else {}
     good |= {"bits": 8} if kind is tasks.BinaryAddition else {"delay": 8} if kind is tasks.CopyMemory else {}
-    good |= (
-        {"length": 9}
-        if kind in (tasks.AddingProblem, tasks.Lag, tasks.WindowOrder, tasks.Parity, tasks.GroupWords)
-        else {}
-    )
+    if kind in (tasks.AddingProblem, tasks.Lag, tasks.WindowOrder, tasks.Parity, tasks.GroupWords):
+        good |= {"length": 9}
     for name, hint in typing.get_type_hints(kind.__init__).items():
         wrong = {int: -1, int | None: -1, str: "nonsense", str | None: "nonsense"}.get(hint)
         if wrong is not None and name not in AFTER_READING:

@@ -69,12 +69,8 @@ def test_batches_run_through_whole_tunes(chorales, length: int | None, size: int
 def place(tunes: list[np.ndarray], x: Tensor, y: Tensor) -> tuple[int, int]:
     """Which tune a row is of, and from which of its frames on; frames of the small tunes all differ."""
     whole = torch.cat([x, y[-1:]]).numpy()
-    (found,) = [
-        (number, start)
-        for number, tune in enumerate(tunes)
-        for start in range(len(tune) - len(x))
-        if np.array_equal(tune[start : start + len(whole)], whole)
-    ]
+    places = [(number, start) for number, tune in enumerate(tunes) for start in range(len(tune) - len(x))]
+    (found,) = [place for place in places if np.array_equal(tunes[place[0]][place[1] :][: len(whole)], whole)]
     assert torch.equal(x[1:], y[:-1])
     return found
 

@@ -112,14 +112,8 @@ def test_what_is_no_word_is_left_out():
 def test_passes_come_in_another_order_and_can_be_repeated():
     text = SkipGrams([[k, k + 1] for k in range(8)] * 3, V, length=4, window=2)
     runs = [list(text.passes(2, 5, generator=generator(seed))) for seed in (0, 0, 1)]
-    same = [
-        all(
-            torch.equal(a, b)
-            for (_, x, y), (_, v, w) in zip(runs[0], other, strict=True)
-            for a, b in zip((*x, y), (*v, w), strict=True)
-        )
-        for other in runs[1:]
-    ]
+    first, *others = ([part for _, x, y in run for part in (*x, y)] for run in runs)
+    same = [all(torch.equal(a, b) for a, b in zip(first, other, strict=True)) for other in others]
     assert same == [True, False]
     first, second = runs[0][:3], runs[0][3:]
     assert [len(y) for _, _, y in runs[0]] == [5, 5, 2] * 2

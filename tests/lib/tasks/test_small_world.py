@@ -24,12 +24,9 @@ def test_sentences_have_one_form_and_end_with_what_the_next_begins_with() -> Non
             ambiguous = [w for w, tag in zip(words, tags, strict=True) if tag == "NOUN" and w in _shared(topic)]
             assert (shared >= 0) == bool(ambiguous) and (shared < 0 or words[shared] == ambiguous[-1])
             middle = tags.index("VERB")
-            things.append(
-                tuple(
-                    tuple(w for w, tag in zip(words[part], tags[part], strict=True) if tag in ("NOUN", "PROPN"))
-                    for part in (slice(middle), slice(middle + 1, None))
-                )
-            )
+            nouns = [(i, word) for i, word in enumerate(words) if tags[i] in ("NOUN", "PROPN")]
+            before, behind = ([word for i, word in nouns if (i > middle) == later] for later in (False, True))
+            things.append((before, behind))
         assert all(one[1] == two[0] for one, two in itertools.pairwise(things))
 
 

@@ -29,19 +29,11 @@ def launch(what: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Two CPU processes, as `accelerate launch` starts them, on a port that it finds free."""
     command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
     command += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
-    environment = {
-        **os.environ,
-        "PYTHONPATH": PACKAGES,
-        "OMP_NUM_THREADS": "1",
-        "CUDA_VISIBLE_DEVICES": "",
-        "HF_HUB_OFFLINE": "1",
-    }
+    variables = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1"}
+    environment = {**os.environ, "PYTHONPATH": PACKAGES, **variables}
+    script = ROOT / "tests" / "support" / "two_processes.py"
     return subprocess.run(
-        [*command, ROOT / "tests" / "support" / "two_processes.py", what, folder],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=600,
+        [*command, script, what, folder], env=environment, capture_output=True, text=True, timeout=600
     )
 
 
