@@ -11,9 +11,9 @@ from torch import Tensor
 from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise
 
 
-@exercise("Right: layer 1 noted at the 5 that a b stood before it, and the question asks for that note.")
+@exercise("Right: layer 1 noted at the 9 that a b stood before it, and the question asks for that note.")
 def check_place(answer: float) -> None:
-    """``answer`` must be the place, counted from 1, at which layer 2 looks from the b at the end of a3b5c7b: 4."""
+    """``answer`` must be the place, counted from 1, at which layer 2 looks from the b at the end of a3b9c7b: 4."""
     slips = {
         "there stands the b itself; its digit stands one further on": 3,
         "that is where layer 1 looks, one place back": 6,
@@ -25,30 +25,31 @@ def check_place(answer: float) -> None:
     )
 
 
-@exercise("Right. With beta = 1 and keys of length 1 each reading is v_t itself, whatever stood there before.")
-def check_delta_rule(answer: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
-    """``answer(k, v, beta)`` must be what each step of the delta rule reads after it has written, (T, V).
+@exercise("Right. This layer looks up, once key and value meet at one step.")
+def check_delta_rule(answer: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]) -> None:
+    """``answer(q, k, v, beta)`` must be what each step of the delta rule reads after it has written, (T, V).
 
-    k (T, K), v (T, V), beta (T).
+    q and k (T, K), v (T, V), beta (T).
     """
-    k, v, beta = draw(3, (6, 4), (6, 3), (6,))
+    q, k, v, beta = draw(3, (6, 4), (6, 4), (6, 3), (6,))
 
-    def read(written: Tensor, erased: Tensor, early: bool = False) -> Tensor:
+    def read(written: Tensor, erased: Tensor, early: bool = False, asked: Tensor = q) -> Tensor:
         S, out = torch.zeros(4, 3).to(v), []
-        for k_t, v_t, write, erase in zip(k, v, written, erased, strict=True):
+        for q_t, k_t, v_t, write, erase in zip(asked, k, v, written, erased, strict=True):
             before = S
             S = S + torch.outer(k_t, write * v_t - erase * (S.T @ k_t))
-            out.append((before if early else S).T @ k_t)
+            out.append((before if early else S).T @ q_t)
         return torch.stack(out)
 
     one = torch.ones_like(beta)
     slips = {
         "nothing is erased: write the difference to what S says about the key": read(beta, 0 * beta),
         "read after writing, not before": read(beta, beta, early=True),
+        "what is read is what the query asks for, not the key": read(beta, beta, asked=k),
         "beta is missing": read(one, one),
         "beta belongs to the whole difference, to what is erased as well": read(beta, one),
     }
-    compare(as_tensor(answer(k.clone(), v.clone(), beta.clone())), read(beta, beta), slips)
+    compare(as_tensor(answer(q.clone(), k.clone(), v.clone(), beta.clone())), read(beta, beta), slips)
 
 
 @exercise("Right: 128,000 for the one layer of attention, 17,024 for the seven of Mamba, however long the text is.")
@@ -59,6 +60,6 @@ def check_kept(answer: float) -> None:
         "only one layer in eight is attention": 8 * 128_000,
         "the convolution's last three inputs are kept, too": 128_000 + 7 * 128 * 16,
         "there are seven layers of Mamba": 128_000 + 2_432,
-        "Mamba's state does not grow with the text": 128_000 + 7 * 1_000 * 128,
+        "seven layers are Mamba and one is attention, not the other way round": 7 * 128_000 + 2_432,
     }
     compare_number(answer, 145_024, slips, "{:,.0f} is not right: add what each layer keeps", 1e-6, 1e-6)

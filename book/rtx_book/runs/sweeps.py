@@ -76,7 +76,6 @@ def _rates(about: str, recipes: Sequence[Recipe], trials: Sequence[Recipe]) -> S
 SWEEPS: dict[str, Sweep] = {
     "recurrence": Sweep("the part on recurrence", _recorded(recurrence.RECIPES)),
     "topics": Sweep("words with a topic and without", topics.RECIPES, topics.SEEDS),
-    "topics-rates": _rates("words and a topic", topics.TUNED, topics.TRIALS),
     "attention": Sweep("the part on attention", _recorded(attention.RECIPES)),
     "between": Sweep("R-Transformer and Transformer-XL", _recorded(between.RECIPES)),
     "between-rates": Sweep("the learning rates that the R-Transformer and Transformer-XL tried", between.TRIALS, (0,)),
@@ -86,9 +85,12 @@ SWEEPS: dict[str, Sweep] = {
     "orders": Sweep("orders and units", _recorded(orders.RECIPES), (0, 1, 2, 3, 4)),
     "choice": Sweep("what a chosen step is for", state_space.CHOICE, range(20)),
     "wait": Sweep("a long wait", state_space.WAIT, (0, 1, 2, 3, 4)),
-    "state-space-rates": _rates("state space models", state_space.RECIPES, state_space.TRIALS),
-    "hybrids-rates": _rates("layers that are mixed", hybrids.SHORT, hybrids.TRIALS),
-    "hybrids-long-rates": _rates("layers that are mixed: five times the steps", hybrids.LONG, hybrids.TRIALS),
+    "hybrids": Sweep("layers that are mixed", hybrids.RECIPES, hybrids.SEEDS),
+    "rates": _rates(
+        "topics, state space models and layers that are mixed",
+        [*topics.TUNED, *state_space.RECIPES, *hybrids.RECIPES],
+        [*topics.TRIALS, *state_space.TRIALS, *hybrids.TRIALS],
+    ),
     "returns": Sweep("recurrence returns", _recorded(returns.RECIPES), (0, 1, 2, 3, 4)),
     "returns-rates": _rates("recurrence returns", returns.TUNED, returns.TRIALS),
     "addition-rates": _rates("binary addition", parallel.ADDERS, parallel.TRIALS),

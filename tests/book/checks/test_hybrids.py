@@ -6,18 +6,18 @@ from support.answers import chapter
 from rtx_book.checks import hybrids as checks
 
 
-def delta_rule(k, v, beta, write=lambda v, said, beta: beta * (v - said), first="write"):
+def delta_rule(q, k, v, beta, write=lambda v, said, beta: beta * (v - said), first="write"):
     S, out = torch.zeros(k.shape[1], v.shape[1]).to(v), []
-    for k_t, v_t, beta_t in zip(k, v, beta, strict=True):
-        said = S.T @ k_t
+    for q_t, k_t, v_t, beta_t in zip(q, k, v, beta, strict=True):
+        before, said = S, S.T @ k_t
         S = S + torch.outer(k_t, write(v_t, said, beta_t))
-        out.append(S.T @ k_t if first == "write" else said)
+        out.append((S if first == "write" else before).T @ q_t)
     return torch.stack(out)
 
 
 RIGHT = {
     checks.check_place: [(4, "Right: layer 1 noted")],
-    checks.check_delta_rule: [(delta_rule, "whatever stood there before")],
+    checks.check_delta_rule: [(delta_rule, "once key and value meet")],
     checks.check_kept: [(145_024, "Right: 128,000")],
 }
 SLIPS = {
@@ -33,6 +33,7 @@ SLIPS = {
         (lambda *given: delta_rule(*given, first="read"), "not before"),
         (lambda *given: delta_rule(*given, write=lambda v, said, beta: v - said), "beta is missing"),
         (lambda *given: delta_rule(*given, write=lambda v, said, beta: beta * v - said), "as well"),
+        (lambda q, k, v, beta: delta_rule(k, k, v, beta), "not the key"),
         (lambda *given: delta_rule(*given)[-1], "the shape must be"),
     ],
     checks.check_kept: [
@@ -40,7 +41,8 @@ SLIPS = {
         (1_024_000, "one layer in eight"),
         (142_336, "last three inputs"),
         (130_432, "seven layers of Mamba"),
-        (1_024_128, "not right"),
+        (898_432, "other way round"),
+        (1, "1 is not right"),
     ],
 }
 

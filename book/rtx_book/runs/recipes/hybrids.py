@@ -8,8 +8,6 @@ from .returns import trials
 MIXTURES: dict[str, tuple[str, list[str]]] = {
     "attention": ("Attention twice", ["attention", "attention"]),
     "rnn": ("tanh RNN twice", ["rnn", "rnn"]),
-    "mamba": ("Signed Mamba twice", ["mamba-signed", "mamba-signed"]),
-    "delta-net": ("DeltaNet with beta up to 2 twice", ["delta-net-2", "delta-net-2"]),
     "attention-rnn": ("tanh RNN above attention", ["attention", "rnn"]),
     "rnn-attention": ("Attention above a tanh RNN", ["rnn", "attention"]),
     "attention-mamba": ("Signed Mamba above attention", ["attention", "mamba-signed"]),
@@ -30,24 +28,20 @@ _TASKS: dict[str, dict[str, Any]] = {
 
 # Each has the rate of the least median loss on "valid" over three seeds of its own (tuning.returned): 0.01 where
 # nothing else stands here.
-_RATES: dict[str, float] = {}
+_RATES = dict.fromkeys(("hybrid-parity-attention", "hybrid-parity-griffin-attention"), 3e-3)
+_RATES |= {f"hybrid-recall-{below}-attention": 3e-3 for below in ("rnn", "mamba", "griffin")}
 
 
-def _hybrid(task: str, mixture: str, steps: int = 600) -> Recipe:
-    about, layers = MIXTURES[mixture]
-    name = f"hybrid-{task}-{mixture}" + ("" if steps == 600 else f"-{steps}")
+def _hybrid(task: str, mixture: str) -> Recipe:
+    (about, layers), name = MIXTURES[mixture], f"hybrid-{task}-{mixture}"
     stack: dict[str, Any] = {"width": 32, "mixer": layers}
     if task == "recall":
         stack["kernel_size"] = 4
     elif "mamba-signed" in layers:
         stack["options"] = [{"kernel_size": None} if layer == "mamba-signed" else {} for layer in layers]
     how = {"model_arguments": stack} | _TASKS[task] | _SETTINGS
-    return Recipe(name, f"{about} on {task}", "mixers", task, steps, lr=_RATES.get(name, 1e-2), **how)
+    return Recipe(name, f"{about} on {task}", "mixers", task, 600, lr=_RATES.get(name, 1e-2), **how)
 
 
-SHORT = [_hybrid(task, mixture) for task in _TASKS for mixture in MIXTURES]
-LONG = [_hybrid("recall", mixture, 3000) for mixture in MIXTURES if mixture.endswith("-attention")]
-"""Attention above, which in a first trial began to look up late: also with five times the steps."""
-
-RECIPES = [*SHORT, *LONG]
+RECIPES = [_hybrid(task, mixture) for task in _TASKS for mixture in MIXTURES]
 TRIALS = trials(RECIPES)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from .recipe import COSINE, Recipe
-from .returns import RATES, trial
+from .returns import trials
 
 # The papers' nets have 10 to 300 hidden units and 10,000 words; here 64, and the most frequent words, [UNK] among them.
 # Streams of 64 words at a time are the documents of TopicRNN's training. Of PTB 300 steps read a sixth of each stream.
@@ -36,4 +36,4 @@ def _recipe(source: str, model: str) -> Recipe:
 
 RECIPES = [_recipe(source, model) for source in STEPS for model in MODELS]
 TUNED = RECIPES[: len(MODELS)]
-TRIALS = [trial(recipe, lr) for recipe in TUNED for lr in (1e-4, 3e-4, 1e-3, *RATES, 1e-1, 3e-1)]
+TRIALS = trials(TUNED)
