@@ -1,12 +1,10 @@
 """How two layers of attention learn to look something up, and which stacks of mixed layers have which skill."""
 
-import statistics
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from rtx_book.records.seeds import Record, share_interval, solved, steps_to
 from rtx_lib.plots.curves import baseline, label_lines, name_at
 from rtx_lib.plots.style import CYCLE, DASHES, GREY, MARKERS
 
@@ -34,16 +32,8 @@ def draw_forming(curves: Mapping[str, Sequence[float]], steps: Sequence[int], gu
     return fig
 
 
-Told = tuple[int, int, float | None]
-"""How many runs solved a task, of how many, and the median step at which they were there; None for no such run."""
-
-
-def told(records: Sequence[Record], metric: str, line: float, test: str = "") -> Told:
-    """What :func:`draw_stacks` draws of a stack's runs on a task; judged by another test of theirs if it is named."""
-    tested = [run | {"metrics": run["elsewhere"][test]} if test else run for run in map(dict, records)]
-    there = [run for run in tested if solved(run, metric, line)]
-    steps = [step for run in there if (step := steps_to(run, metric, line)) is not None]
-    return len(there), len(records), statistics.median(steps) if steps else None
+Told = tuple[int, int, tuple[float, float], float | None]
+"""How many runs solved a task, of how many, the interval of that share, and the median step; None if none did."""
 
 
 def draw_stacks(rows: Mapping[str, Sequence[Told]], tasks: Sequence[str]) -> Figure:
@@ -59,9 +49,8 @@ def draw_stacks(rows: Mapping[str, Sequence[Told]], tasks: Sequence[str]) -> Fig
     fig, axes = plt.subplots(1, len(tasks), figsize=(5.8, 1.1 + 0.36 * len(rows)), sharey=True)
     for column, (ax, task) in enumerate(zip(axes, tasks, strict=True)):
         for y, own in enumerate(rows.values()):
-            count, of, step = own[column]
-            low, high = share_interval(count, of)
-            ax.plot([low, high], [y, y], color=CYCLE[column], linewidth=2, label="_interval")
+            count, of, interval, step = own[column]
+            ax.plot(interval, [y, y], color=CYCLE[column], linewidth=2, label="_interval")
             ax.plot([count / of], [y], color=CYCLE[column], marker=MARKERS[column], markersize=8, label="_share")
             steps = "–" if step is None else f"{step:,.0f}"
             name_at(ax, steps, (1.06, y), (0, 0), ("axes fraction", "data"), va="center", annotation_clip=False)
@@ -79,6 +68,6 @@ def describe_stacks(rows: Mapping[str, Sequence[Told]], tasks: Sequence[str]) ->
     """What :func:`draw_stacks` shows, in words."""
 
     def one(own: Sequence[Told]) -> str:
-        return ", ".join(f"{task} {count} of {of}" for task, (count, of, _) in zip(tasks, own, strict=True))
+        return ", ".join(f"{task} {count} of {of}" for task, (count, of, *_) in zip(tasks, own, strict=True))
 
     return "; ".join(f"{name}: {one(own)}" for name, own in rows.items()) + "."

@@ -116,6 +116,20 @@ def told_share(count: int, of: int) -> str:
     return f"{count} of {of} ({100 * low:.0f} to {100 * high:.0f} %)"
 
 
+def told_solved(
+    records: Sequence[Record], metric: str, line: float, test: str = ""
+) -> tuple[int, int, tuple[float, float], float | None]:
+    """How many runs solved a task, of how many, the interval of that share, and the median step at which they had.
+
+    With ``test``, they are judged by that one of their ``elsewhere``; the steps are those of their own evaluations.
+    """
+    tested = [{**record, "metrics": record["elsewhere"][test]} if test else record for record in records]
+    there = [record for record in tested if solved(record, metric, line)]
+    steps = [step for record in there if (step := steps_to(record, metric, line)) is not None]
+    share = share_interval(len(there), len(records))
+    return len(there), len(records), share, statistics.median(steps) if steps else None
+
+
 def summarise(records: Sequence[Record], metric: str, line: float | None = None) -> dict[str, Any]:
     """One recipe's seeds in numbers.
 

@@ -199,3 +199,18 @@ def test_changes_are_told_by_what_the_seeds_say():
         "rotary (−0.50) is better with every seed"
     )
     assert seeds.tell_changes(rows, "rotary", metric="accuracy").startswith("6 (+0.50), 1 (+0.90), 2 (+0.80) and 12")
+
+
+def test_who_solved_a_task_and_when():
+    given = [  # at the end, along the way, and on a longer test
+        (record(valid=(0.5, 0.99), test=1.0), 0.995),
+        (record(valid=(0.99, 0.98), test=0.995), 0.98),
+        (record(valid=(0.995,), test=0.9), 0.0),
+        (record(diverged=DIVERGED), 1.0),
+    ]
+    runs = [own | {"elsewhere": {"long": {"accuracy": later}}} for own, later in given]
+    assert seeds.told_solved(runs, "accuracy", 0.99) == (2, 4, seeds.share_interval(2, 4), 75)
+    assert seeds.told_solved(runs, "accuracy", 0.99, "long") == (1, 4, seeds.share_interval(1, 4), 100)
+    assert seeds.told_solved(runs[2:], "accuracy", 0.99) == (0, 2, seeds.share_interval(0, 2), None)
+    low, high = seeds.share_interval(18, 20)
+    assert 0.68 < low < 0.69 and 0.98 < high < 0.99
