@@ -48,17 +48,17 @@ def draw_stacks(rows: Mapping[str, Sequence[Told]], tasks: Sequence[str]) -> Fig
     """
     fig, axes = plt.subplots(1, len(tasks), figsize=(5.8, 1.1 + 0.36 * len(rows)), sharey=True)
     for column, (ax, task) in enumerate(zip(axes, tasks, strict=True)):
+        look = {"color": CYCLE[column], "linestyle": "-", "linewidth": 2}
         for y, own in enumerate(rows.values()):
             count, of, interval, step = own[column]
-            ax.plot(interval, [y, y], color=CYCLE[column], linewidth=2, label="_interval")
-            ax.plot([count / of], [y], color=CYCLE[column], marker=MARKERS[column], markersize=8, label="_share")
+            ax.plot(interval, [y, y], label="_interval", **look)
+            ax.plot([count / of], [y], marker=MARKERS[column], markersize=8, label="_share", **look)
             steps = "–" if step is None else f"{step:,.0f}"
             name_at(ax, steps, (1.06, y), (0, 0), ("axes fraction", "data"), va="center", annotation_clip=False)
         for end in (0, 1):
             ax.axvline(end, color=GREY, linewidth=0.8, linestyle="-", label="_end")
-        ax.set(xlim=(-0.06, 1.06), xticks=[0, 0.5, 1], xlabel="runs that solved it (share)")
+        ax.set(xlim=(-0.06, 1.06), xticks=[0, 0.5, 1], xlabel="share of runs")
         ax.set_title(task, loc="left")
-        name_at(ax, "steps", (1.06, 1), (0, 6), ("axes fraction", "axes fraction"), va="bottom", annotation_clip=False)
     axes[0].set_yticks(range(len(rows)), list(rows), fontsize=12)
     axes[0].set_ylim(len(rows) - 0.5, -0.5)
     return fig

@@ -20,8 +20,8 @@ def test_a_share_has_its_interval_and_its_steps():
     fig = pictures.draw_stacks(rows, ["track", "look up"])
     interval, share = fig.axes[0].get_lines()[:2]
     assert share.get_xdata() == [0.9] and list(interval.get_xdata()) == [0.7, 0.98]
-    assert [text.get_text() for text in fig.axes[0].texts] == ["300", "1,200", "steps"]
-    assert [text.get_text() for text in fig.axes[1].texts] == ["–", "250", "steps"]
+    assert [text.get_text() for text in fig.axes[0].texts] == ["300", "1,200"]
+    assert [text.get_text() for text in fig.axes[1].texts] == ["–", "250"]
     assert [text.get_text() for text in fig.axes[0].get_yticklabels()] == list(rows)
     assert pictures.describe_stacks(rows, ["track", "look up"]) == (
         "one → two: track 18 of 20, look up 0 of 20; two → one: track 20 of 20, look up 5 of 10."
