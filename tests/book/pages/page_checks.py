@@ -103,7 +103,8 @@ _FOCUS = """() => {
 
 # What the picture of an explorer or film looks like now, without the ids that differ from frame to frame.
 _PICTURE = """figure => [...figure.querySelectorAll('svg')].filter(e => e.checkVisibility())
-  .map(e => e.outerHTML.replace(/(id|clip-path|href)="(?!data:)[^"]*"/g, '').replace(/aria-label="[^"]*"/, '')).join('')"""
+  .map(e => e.outerHTML.replace(/(id|clip-path|href)="(?!data:)[^"]*"/g, '')
+    .replace(/aria-label="[^"]*"/, '')).join('')"""
 
 
 def unfold(page: Page) -> None:
