@@ -81,8 +81,9 @@ def main(arguments: list[str] | None = None) -> int:
     if options.command == "sweep":
         how = options.device, options.threads, arguments[end + 1 :]
         return sweeps.sweep(options.name, options.out or runs_folder(), *how)
-    commands: tuple[Callable[..., int | None], ...] = (_list, _run, _pretrain, _pack, _table, _bench)
-    return {command.__name__: command for command in commands}[f"_{options.command}"](options) or 0
+    carry_out: dict[str, Callable[..., int | None]]
+    carry_out = {"list": _list, "run": _run, "pretrain": _pretrain, "pack": _pack, "table": _table, "bench": _bench}
+    return carry_out[options.command](options) or 0
 
 
 def _list(options: argparse.Namespace) -> None:

@@ -259,8 +259,10 @@ class Stack(nn.Module):
     length, clip
         The length of the learned table and the clipping distance of Shaw's, as in
         :func:`~rtx_lib.layers.positions.make_positions`.
-    norm, causal, bias, dropout, norm_layer, options
-        As in :class:`Block`, inner, cross, activation and key_heads too; the dropout acts on the embedded x as well.
+    norm, causal, bias, dropout, norm_layer
+        As in :class:`Block`; the dropout acts on the embedded x as well.
+    options
+        Of every :class:`Block` besides: inner, cross, activation and key_heads.
     """
 
     def __init__(

@@ -18,9 +18,9 @@ alone, and no position has to be counted.
 Where the authors' code (microsoft/torchscale) does otherwise than the paper:
 
 - Each row of scores is divided by its sum of absolute values, but by 1 if that is less; the paper has no such bound.
-  These scales, of which no gradient is taken, differ from form to form. The norm behind takes
-  them out again, but for its epsilon: with 1e-6 the three forms differ by 1e-5, with 0 they are one function. Here no
-  scale is taken, and the three forms are one function with every epsilon.
+  These scales, of which no gradient is taken, differ from form to form. The norm behind takes them out again, but for
+  its epsilon: with 1e-6 the three forms differ by 1e-5, with 0 they are one function. Here no scale is taken, and the
+  three forms are one function with every epsilon.
 - The angles are 10000^(-linspace(0, 1, K/2)): the slowest is exactly 1/10000, rotary embedding's is faster.
 - The norm is a root mean square without weights, for each head, where the paper says group norm.
 """

@@ -146,8 +146,10 @@ class RWKVTimeMixing(nn.Module):
             sums[2] = sums[2] - math.inf  # pp is a logarithm, and the sums are empty
         before, kind = _shifted(x, last), self.time_decay.dtype
         wide = torch.promote_types(kind, torch.float32)
-        k, v, r = (torch.lerp(before, x, getattr(self, f"time_mix_{name}").to(x.dtype)) for name in "kvr")
-        k, v, r = (linear(y).to(wide) for linear, y in ((self.key, k), (self.value, v), (self.receptance, r)))
+        mixes = (self.time_mix_k, self.time_mix_v, self.time_mix_r)
+        maps = (self.key, self.value, self.receptance)
+        mixed = (torch.lerp(before, x, mix.to(x.dtype)) for mix in mixes)
+        k, v, r = (linear(part).to(wide) for linear, part in zip(maps, mixed, strict=True))
         aa, bb, pp = (part.to(wide) for part in sums)
         w, u = self.time_decay.to(wide).exp(), self.time_first.to(wide)
         mean, after = wkv(k, v, w, u, (aa, bb, pp), backend=self.backend)

@@ -34,7 +34,8 @@ _RATES["hybrid-recall-rnn"] = 1e-1
 
 
 def _hybrid(task: str, mixture: str) -> Recipe:
-    (about, layers), name = MIXTURES[mixture], f"hybrid-{task}-{mixture}"
+    about, layers = MIXTURES[mixture]
+    name = f"hybrid-{task}-{mixture}"
     stack: dict[str, Any] = {"width": 32, "mixer": layers}
     if task == "recall":
         stack["kernel_size"] = 4

@@ -114,9 +114,12 @@ _PROBED: dict[str, dict[str, Any]] = {
     "word sense": {"task": "word-sense", "source": "interest", "framed": True, "length": 40},
 }
 _ELMO: dict[str, Any] = {"width": 64, "layers": 2, "dropout": 0.1, "backend": "torch"}
-_READ = COSINE | {"warmup": 50, "eval_every": 500, "eval_batches": 2, "probed": _PROBED}
+_READ = COSINE | {"steps": 1_500, "batch_size": 16, "lr": 3e-3, "warmup": 50, "eval_every": 500, "eval_batches": 2}
+_READ["probed"] = _PROBED
 _ABOUT = "Bidirectional language model of two LSTM layers"
-_ELMO_SMALL = Recipe("elmo-small", _ABOUT, "elmo", "both-ways-text", 1_500, 16, 3e-3, _ELMO, _TEXT, **_READ)
+_ELMO_SMALL = Recipe(
+    "elmo-small", _ABOUT, "elmo", "both-ways-text", model_arguments=_ELMO, task_arguments=_TEXT, **_READ
+)
 
 # --- who sees what, and looking up
 
