@@ -127,7 +127,8 @@ class Steps:
             )
             self.running.add(process.pid)
             try:
-                status = process.wait(limit)
+                # `end` is read again: who ends all of it sets that first and stops what runs after.
+                status = process.wait(max(0.0, min(limit, self.end - time.monotonic())))
             except subprocess.TimeoutExpired:
                 file.write(f"\nstopped after {limit:.0f} s\n")
             finally:

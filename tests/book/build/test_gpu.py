@@ -91,6 +91,17 @@ def test_a_step_ends_with_its_time_and_takes_along_what_it_started(tmp_path):
     assert found["said"] == "ended by SIGKILL" and "before" in steps.said["killed"]
 
 
+def test_a_step_that_starts_while_all_of_it_is_ended_ends_too(tmp_path, monkeypatch):
+    steps, start = gpu.Steps(tmp_path), subprocess.Popen
+
+    def late(*arguments, **options):
+        process, steps.end = start(*arguments, **options), 0.0
+        return process
+
+    monkeypatch.setattr(gpu.subprocess, "Popen", late)
+    assert not steps.run("late", 60, "-c", "import time; time.sleep(600)")["ok"]
+
+
 def test_what_was_found_is_kept_when_it_is_ended(tree, tmp_path):
     tree("02_bad", "import time\ntime.sleep(600)")
     program, out = tmp_path / "project" / "book" / "rtx_book" / "build" / "gpu.py", tmp_path / "out"
