@@ -12,7 +12,6 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,11 +67,7 @@ def _recorded(recipes: Sequence[Recipe]) -> list[Recipe]:
     return [recipe for recipe in recipes if not any(fnmatch.fnmatch(recipe.name, name) for name in UNRECORDED)]
 
 
-def _rates(about: str, recipes: Sequence[Recipe], trials: Sequence[Recipe]) -> Sweep:
-    """The trials by which recipes come to their rates, with seeds that are not reported."""
-    return Sweep(f"the rates of {about}", trials, returns.TUNING_SEEDS, follow=partial(tuning.next_rates, recipes))
-
-
+_TRIALS = [trial for part in (topics, state_space, hybrids, returns, parallel) for trial in part.TRIALS]
 SWEEPS: dict[str, Sweep] = {
     "recurrence": Sweep("the part on recurrence", _recorded(recurrence.RECIPES)),
     "topics": Sweep("words with a topic and without", topics.RECIPES, topics.SEEDS),
@@ -86,14 +81,8 @@ SWEEPS: dict[str, Sweep] = {
     "choice": Sweep("what a chosen step is for", state_space.CHOICE, range(20)),
     "wait": Sweep("a long wait", state_space.WAIT, (0, 1, 2, 3, 4)),
     "hybrids": Sweep("layers that are mixed", hybrids.RECIPES, hybrids.SEEDS),
-    "rates": _rates(
-        "topics, state space models and layers that are mixed",
-        [*topics.TUNED, *state_space.RECIPES, *hybrids.RECIPES],
-        [*topics.TRIALS, *state_space.TRIALS, *hybrids.TRIALS],
-    ),
+    "rates": Sweep("rates, by seeds that no page shows", _TRIALS, returns.TUNING_SEEDS, follow=tuning.next_rates),
     "returns": Sweep("recurrence returns", _recorded(returns.RECIPES), (0, 1, 2, 3, 4)),
-    "returns-rates": _rates("recurrence returns", returns.TUNED, returns.TRIALS),
-    "addition-rates": _rates("binary addition", parallel.ADDERS, parallel.TRIALS),
     "returns-again": Sweep(
         "recurrence returns: fresh seeds, elsewhere", returns.REPEATED, AGAIN_SEEDS, follow=tuning.next_returned_again
     ),

@@ -12,13 +12,19 @@ from typing import Any
 
 from rtx_book.paths import runs_folder
 from rtx_book.records.records import Record
-from rtx_book.runs.recipes import Recipe, returns, scenes
+from rtx_book.runs.recipes import Recipe, hybrids, parallel, returns, scenes, state_space, topics
 from rtx_book.runs.recipes import race as plan
 from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, AGAIN_SETS, again
 from rtx_book.runs.runs import made
 
 GRID = sorted((*plan.RATES, *plan.BEYOND))
 Runs = list[tuple[Recipe, int]]
+
+TUNED = {
+    returns.TUNING_SEEDS: [*topics.TUNED, *state_space.RECIPES, *hybrids.RECIPES],
+    returns.TUNING_SEEDS[:1]: [*returns.TUNED, *parallel.ADDERS],
+}
+"""What comes to its rate as :func:`returned` says, by the seeds of its trials."""
 
 
 def loss(record: Record, recipe: Recipe) -> float:
@@ -202,9 +208,10 @@ def next_large(folder: Path | None = None) -> Runs:
     return _in_order(large_tuned, itertools.product(plan.LARGE_TASKS, plan.LARGE), folder)
 
 
-def next_rates(recipes: Iterable[Recipe], folder: Path | None = None) -> Runs:
-    """Trials by which these come to their rates, as :func:`returned` says, seed by seed."""
-    return sorted((run for recipe in recipes for run in returned(recipe, folder)[1]), key=lambda run: run[1])
+def next_rates(folder: Path | None = None) -> Runs:
+    """Trials of what is ``TUNED``, seed by seed."""
+    own = [returned(recipe, folder, seeds=seeds)[1] for seeds, recipes in TUNED.items() for recipe in recipes]
+    return sorted(itertools.chain(*own), key=lambda run: run[1])
 
 
 def next_returned_again(folder: Path | None = None) -> Runs:

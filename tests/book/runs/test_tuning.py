@@ -127,7 +127,9 @@ def test_whoever_has_a_rate_runs_again_with_fresh_seeds_on_both_sets_of_instruct
     assert asked(tuning.next_again(tmp_path))[0] == (names[1], 5)
 
 
-def test_a_mixer_has_the_rate_of_the_least_median_on_validation_and_looks_beyond_the_last_one(tmp_path):
+def test_a_mixer_has_the_rate_of_the_least_median_on_validation_and_looks_beyond_the_last_one(
+    tmp_path, monkeypatch
+):
     recipe = returns.TUNED[0]
 
     def tries(lr, *values):
@@ -139,11 +141,18 @@ def test_a_mixer_has_the_rate_of_the_least_median_on_validation_and_looks_beyond
     for lr, values in zip(returns.RATES, [(5, 5, 5), (0.1, 3, 3), (2, 2, None)], strict=True):
         tries(lr, *values)
     won, runs = tuning.returned(recipe, tmp_path)
-    following = tuning.next_rates(returns.TUNED, tmp_path)
+    monkeypatch.setattr(tuning, "TUNED", {returns.TUNING_SEEDS: returns.TUNED})
+    following = tuning.next_rates(tmp_path)
     assert won is None and {own.lr for own, _ in runs} == {0.1}
     assert runs == [run for run in following if run[0].name.startswith(f"rate-{recipe.name}-0")]
     tries(0.1, 9, 1, 9)
     assert tuning.returned(recipe, tmp_path) == (0.03, [])
+
+
+def test_every_rate_is_the_one_that_its_trials_chose():
+    tuned = [(recipe, seeds) for seeds, recipes in tuning.TUNED.items() for recipe in recipes]
+    chosen = {recipe.name: (tuning.returned(recipe, seeds=seeds)[0], recipe.lr) for recipe, seeds in tuned}
+    assert {name: rates for name, rates in chosen.items() if rates[0] != rates[1]} == {}
 
 
 def test_captions_try_their_rates_with_a_seed_that_no_page_shows(tmp_path):
