@@ -58,7 +58,7 @@ def main() -> int:
     parser.add_argument("--timeout", type=int, default=900, help="seconds that one cell may take")
     parser.add_argument("--jobs", type=int, default=2, help="notebooks at a time")
     parser.add_argument("--build", type=Path, default=ROOT / "_build", help="folder for what is built")
-    parser.add_argument("--strict", action="store_true", help="fail where a finding falls otherwise; also with STRICT=1")
+    parser.add_argument("--strict", action="store_true", help="fail where a finding falls otherwise; STRICT=1, too")
     parser.add_argument("--plain", action="store_true", help="build the site from the notebooks without outputs")
     options = parser.parse_args()
     build = options.build.resolve()
