@@ -91,8 +91,9 @@ def choose(folder: Path) -> dict[str, str]:
     A name is there when its rate is decided; that of other lengths, sizes or seeds has the rate of the same rule.
     """
     names = {}
-    for task, rates in tuning.chosen(folder).items():
-        for lane, lr in rates.items():
+    for task, lane in plan.CELLS:
+        lr, _ = tuning.tuned(task, lane, folder)
+        if lr is not None:
             names[f"race-{task}-{lane}"] = plan.race(task, lane, lr).name
             for length in plan.LENGTHS.get(task, ())[::2]:
                 names[f"race-{task}-{lane}-{length}"] = plan.race(task, lane, lr, length).name
