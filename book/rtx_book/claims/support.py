@@ -204,9 +204,8 @@ def of_book(root: Path) -> list[Sentence]:
 
 def main(words: Sequence[str] | None = None, root: Path | None = None) -> int:
     """Print what is asked for of the checkout ``root``, the book's own if None."""
-    parser = argparse.ArgumentParser(
-        prog="python -m rtx_book.claims.support", description=(__doc__ or "").split("\n")[0]
-    )
+    about = (__doc__ or "").split("\n")[0]
+    parser = argparse.ArgumentParser(prog="python -m rtx_book.claims.support", description=about)
     parser.add_argument("--draw", type=int, default=0, help="print so many sentences, with what each rests on")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     asked = parser.parse_args(words)

@@ -118,10 +118,8 @@ def scroll_box(content: str, name: str, *, wide: bool = True) -> str:
     if not wide:
         return content
     label = html.escape(f"Scrolls sideways: {name[:60]}")
-    return (
-        f'<div class="book-scroll" tabindex="0" role="region" aria-label="{label}" style="overflow-x:auto">'
-        f"{content}</div>"
-    )
+    box = f'<div class="book-scroll" tabindex="0" role="region" aria-label="{label}" style="overflow-x:auto">'
+    return f"{box}{content}</div>"
 
 
 def boxed(root: ET.Element, alt: str, *, wide: bool = False) -> str:
