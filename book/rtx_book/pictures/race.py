@@ -412,11 +412,8 @@ def describe_board(tasks: Tasks, lanes: Lanes, results: Results, firsts: Some) -
     told = []
     for key, task in tasks.items():
         own = {lane: result for lane, result in results.get(key, {}).items() if lane in lanes and result["seeds"]}
-        best = [
-            f"{lanes[lane]} {short(task, own[lane]['median'])}"
-            for lane in lanes
-            if lane in own and lane in firsts.get(key, ()) and own[lane]["values"]
-        ]
+        first = [lane for lane in lanes if lane in own and lane in firsts.get(key, ()) and own[lane]["values"]]
+        best = [f"{lanes[lane]} {short(task, own[lane]['median'])}" for lane in first]
         full = sum(reached(result) == "full" for result in own.values())
         solved = "" if task["line"] is None else f"; {full} of {len(own)} reach {three(task['line'])} with every seed"
         told.append(f"{task['name']}: first {', '.join(best) or 'none'}{solved}")
@@ -446,7 +443,7 @@ def draw_lengths(task: Task, lanes: Lanes, results: Mapping[int, Mapping[str, Su
     lengths = sorted(results)
     order = list(itertools.chain(*arrange(lanes).values()))
     found = {lane: {length: results[length][lane] for length in lengths if results[length].get(lane)} for lane in order}
-    medians = {lane: [own[T]["median"] if T in own else None for T in lengths] for lane, own in found.items()}
+    medians = {lane: [own[T]["median"] if T in own else np.nan for T in lengths] for lane, own in found.items()}
     curves = {lane: np.array(own, dtype=float) for lane, own in medians.items()}  # None turns to NaN
     columns = min(4, len(order))
     height = math.ceil(len(order) / columns)
