@@ -1,5 +1,6 @@
 """Where the book's data lie: in ``book/`` of a checkout, in this package of an installed one."""
 
+import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -27,6 +28,12 @@ def chapters_of(root: Path) -> list[str]:
     """The chapters by name in the order of ``_toc.yml`` under ``root``."""
     toc = root / "_toc.yml"
     return re.findall(r"file: notebooks/(\w+)", toc.read_text(encoding="utf-8") if toc.is_file() else "")
+
+
+def cells_of(root: Path, chapter: str) -> list[tuple[str, str]]:
+    """The kind and the text of each cell of a chapter's notebook under ``root``."""
+    notebook = json.loads((root / "notebooks" / f"{chapter}.ipynb").read_text(encoding="utf-8"))
+    return [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
 
 
 def in_order(chapters: Iterable[str], root: Path) -> list[str]:

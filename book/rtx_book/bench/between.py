@@ -148,10 +148,8 @@ def _layouts(device: str, batch: int, queries: int, past: int, width: int, heads
         return joined([dx if leaf is x else dx.transpose(0, 1), *others])
 
     against, size = "authors' layout", f", B={batch} T={queries} M={past} D={width} H={heads}"
-    variants: dict[str, Variant] = {
-        against: partial(gradients, theirs, x_first),
-        "rtx_lib": partial(gradients, ours, x),
-    }
+    variants: dict[str, Variant] = {against: partial(gradients, theirs, x_first)}
+    variants["rtx_lib"] = partial(gradients, ours, x)
     rows = compare("txl", variants, pairs(variants, against, "original"), device, 15, size)
     with torch.no_grad():
         variants = {against: theirs, "rtx_lib without gradients": ours}

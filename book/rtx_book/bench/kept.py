@@ -82,15 +82,12 @@ def keep(case: str, rows: list[dict[str, Any]], device: str, *, commit: str, pat
 
 def machine(device: str) -> dict[str, Any]:
     """Processor, cores that this process may use, threads, the GPU if it is one, and what torch was built for."""
-    cuda = torch.device(device).type == "cuda"
-    capability = torch.backends.cpu.get_cpu_capability()
-    return {
-        "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
-        "threads": torch.get_num_threads(),
-        "gpu": torch.cuda.get_device_name(device) if cuda else None,
-        "build": (f"CUDA {torch.version.cuda}" if torch.version.cuda else "CPU only") + f", {capability}",
-    }
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    gpu = torch.cuda.get_device_name(device) if torch.device(device).type == "cuda" else None
+    built = f"CUDA {torch.version.cuda}" if torch.version.cuda else "CPU only"
+    built += f", {torch.backends.cpu.get_cpu_capability()}"
+    threads = torch.get_num_threads()
+    return {"processor": _processor(), "cores": cores, "threads": threads, "gpu": gpu, "build": built}
 
 
 def _processor(listing: Path = Path("/proc/cpuinfo")) -> str:

@@ -283,11 +283,8 @@ def matrix_state(
     generator = torch.Generator().manual_seed(0)
     one = (batch, heads, time_steps)
     q, k, v, g = (torch.randn(*one, size, generator=generator) for _ in range(4))
-    more = [
-        2 * torch.rand(one, generator=generator),
-        *(-torch.rand(n, generator=generator) for n in (one, (*one, size))),
-    ]
-    beta, decay, rows = (x.to(device).requires_grad_() for x in more)
+    beta, decay, rows = (torch.rand(shape, generator=generator) for shape in (one, one, (*one, size)))
+    beta, decay, rows = (x.to(device).requires_grad_() for x in (2 * beta, -decay, -rows))
     given = [x.to(device).requires_grad_() for x in (q / math.sqrt(size), F.normalize(k, dim=-1), v)]
     g = g.to(device)
     forms: dict[str, dict[str, Tensor]] = {

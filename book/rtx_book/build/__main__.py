@@ -7,15 +7,11 @@ book     both
 """
 
 import argparse
-import ast
 import json
 import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any
-
-import papermill
 
 from rtx_book.build.execute import BuildError, Runner, cached_data, findings_of, notebooks_in_toc
 from rtx_book.build.website import build_site
@@ -25,15 +21,12 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def run_notebooks(root: Path, build: Path, out: Path, options: argparse.Namespace) -> None:
     """Execute what changed and keep the seconds of every notebook in `durations.json`."""
-    parameters = {"profile": options.profile, **dict(options.parameter)}
     notebooks = notebooks_in_toc(root)
     names = [path.stem for path in notebooks]
     if unknown := [name for name in options.only or () if name not in names]:
         raise BuildError(f"There is no notebook {unknown[0]!r}; the notebooks are: {', '.join(names)}.")
     notebooks = [path for path in notebooks if not options.only or path.stem in options.only]
-    for name, path in ((name, path) for name, _ in options.parameter for path in notebooks):
-        if name not in (known := papermill.inspect_notebook(root / path)):  # papermill itself only warns
-            raise BuildError(f"{path.name} has no parameter {name!r}; its parameters cell has {', '.join(known)}.")
+    parameters = {"profile": options.profile}
     runner = Runner(root, out, build / "failed", parameters, cached_data(), options.timeout, options.jobs)
     report = out.parent / "durations.json"
     known = json.loads(report.read_text()) if report.exists() else {}
@@ -51,38 +44,21 @@ def fell_otherwise(root: Path, executed: Path) -> list[str]:
         copy = executed / path.name
         for found in findings_of(copy) if copy.exists() else ():
             if found["held"] is False:
-                lines.append(
-                    f"  {path.stem}, {found['id']}: {found['value']:.4g} is not {found['bound']}"
-                    if found["value"] is not None
-                    else f"  {path.stem}, {found['id']}: not a finite number"
-                )
+                value = found["value"]
+                said = "not a finite number" if value is None else f"{value:.4g} is not {found['bound']}"
+                lines.append(f"  {path.stem}, {found['id']}: {said}")
     return lines
 
 
 def main() -> int:
-    def assignment(text: str) -> tuple[str, Any]:
-        name, sign, value = text.partition("=")
-        if not sign:
-            raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
-        try:
-            return name, ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            return name, value
-
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("step", choices=["book", "execute", "site"])
     parser.add_argument("--profile", default="book", choices=["smoke", "book", "paper"])
-    parser.add_argument("-p", "--parameter", type=assignment, action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--only", action="append", metavar="NAME", help="this notebook only (may be repeated)")
     parser.add_argument("--timeout", type=int, default=900, help="seconds that one cell may take")
     parser.add_argument("--jobs", type=int, default=2, help="notebooks at a time")
     parser.add_argument("--build", type=Path, default=ROOT / "_build", help="folder for what is built")
-    parser.add_argument(
-        "--strict",
-        action="store_true",
-        default=os.environ.get("STRICT") == "1",
-        help="fail where a finding falls otherwise; the default with STRICT=1",
-    )
+    parser.add_argument("--strict", action="store_true", help="fail where a finding falls otherwise; STRICT=1, too")
     parser.add_argument("--plain", action="store_true", help="build the site from the notebooks without outputs")
     options = parser.parse_args()
     build = options.build.resolve()
@@ -93,7 +69,7 @@ def main() -> int:
             run_notebooks(ROOT, build, executed, options)
         fell = [] if options.plain or options.step == "site" else fell_otherwise(ROOT, executed)
         told = f"{len(fell)} finding{'s' * (len(fell) != 1)} fell otherwise on this machine; the pages say so:"
-        if fell and options.strict:
+        if fell and (options.strict or os.environ.get("STRICT") == "1"):
             raise BuildError("\n".join([told, *fell]))
         if options.step in ("book", "site"):
             build_site(ROOT, build, None if options.plain else executed)

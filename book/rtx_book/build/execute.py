@@ -143,9 +143,8 @@ def order(root: Path, notebook: Path, folder: Path, parameters: Mapping[str, Any
         "IPYTHONDIR": str(folder / "ipython"),
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }
-    return Order(
-        (root / notebook).resolve(), folder / notebook.name, parameters, variables | more.pop("variables", {}), **more
-    )
+    variables |= more.pop("variables", {})
+    return Order((root / notebook).resolve(), folder / notebook.name, parameters, variables, **more)
 
 
 def begin_worker() -> None:
@@ -179,9 +178,8 @@ def run_one(what: Order) -> tuple[float, str]:
             papermill.execute_notebook(what.notebook, what.output, dict(what.parameters), cwd=empty, **how)
         except Exception as error:  # of a cell, of its time, of its kernel: each says which
             told = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()
-            report = "\n    ".join(
-                [f"{what.notebook.name}: {type(error).__name__}", *(row[:110] for row in told[-30:])]
-            )
+            lines = [f"{what.notebook.name}: {type(error).__name__}", *(row[:110] for row in told[-30:])]
+            report = "\n    ".join(lines)
     return sum(os.times()[:4]), report
 
 

@@ -13,22 +13,16 @@ from rtx_book.build.execute import BuildError
 def check_jupyter_book(version: str) -> None:
     """Refuse Jupyter Book 2, which is another program under the same name."""
     if int(version.split(".")[0]) != 1:
-        raise BuildError(
-            f"This environment has jupyter-book {version}; the book needs 1.x: "
-            "pip install 'jupyter-book>=1.0.4.post1,<2'"
-        )
+        cure = "pip install 'jupyter-book>=1.0.4.post1,<2'"
+        raise BuildError(f"This environment has jupyter-book {version}; the book needs 1.x: {cure}")
 
 
 def run_sphinx(root: Path, staged: Path, log: Path) -> Path:
     """Build the staged tree with warnings as errors; the folder of the pages."""
     shutil.rmtree(staged / "_build", ignore_errors=True)  # a fresh build: Sphinx does not see every change
     start = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(root), str(root / "book"), os.environ.get("PYTHONPATH", "")]),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "NO_COLOR": "1",
-    }
+    path = os.pathsep.join([str(root), str(root / "book"), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1"}
     with log.open("w") as file:
         command = [sys.executable, "-c", start, "build", "-W", "-n", "--keep-going", str(staged)]
         done = subprocess.run(command, cwd=root, env=environment, stdout=file, stderr=subprocess.STDOUT)

@@ -71,11 +71,8 @@ def settings(has: Sequence[str] = instructions.SETS) -> list[Setting]:
 
 def environment(setting: Setting, empty: str) -> dict[str, str]:
     """The variables that make a run this setting's."""
-    variables = {
-        **instructions.VARIABLES[setting.instructions],
-        **dict.fromkeys(execute.THREADS, str(setting.threads)),
-        "OMP_WAIT_POLICY": "PASSIVE",  # runs share the cores: a thread that waits must not spin
-    }
+    variables = instructions.VARIABLES[setting.instructions] | dict.fromkeys(execute.THREADS, str(setting.threads))
+    variables["OMP_WAIT_POLICY"] = "PASSIVE"  # runs share the cores: a thread that waits must not spin
     return variables | ({"RTX_DATA": empty} if setting.data == "embedded" else {})
 
 
@@ -100,13 +97,9 @@ def run_chapter(root: Path, name: str, parameters: Mapping[str, Any], **more: An
 
 def machine() -> dict[str, str]:
     """What may round otherwise: processor and versions. No host, no path."""
-    return {
-        "processor": f"{platform.machine()}, {torch.backends.cpu.get_cpu_capability()}",
-        "system": platform.system(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "numpy": numpy.__version__,
-    }
+    processor = f"{platform.machine()}, {torch.backends.cpu.get_cpu_capability()}"
+    versions = {"python": platform.python_version(), "torch": torch.__version__, "numpy": numpy.__version__}
+    return {"processor": processor, "system": platform.system(), **versions}
 
 
 def words_of(findings: Findings) -> dict[str, Any]:

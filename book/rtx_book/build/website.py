@@ -25,11 +25,8 @@ from rtx_book.records.records import load
 HIDDEN = {"parameters", "injected-parameters", "bootstrap"}
 WIDGET = "application/vnd.jupyter.widget-view+json"
 # Stands where a cell tagged `live` draws its control: a page has no kernel to move it.
-LIVE_NOTE = {
-    "output_type": "display_data",
-    "metadata": {},
-    "data": {"text/html": '<p class="live-note">In Jupyter or Colab this cell draws the control as a widget.</p>'},
-}
+_NOTE = '<p class="live-note">In Jupyter or Colab this cell draws the control as a widget.</p>'
+LIVE_NOTE = {"output_type": "display_data", "metadata": {}, "data": {"text/html": _NOTE}}
 # Stands where a chapter was; a script keeps the place on the page that an old link names.
 MOVED = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>This chapter has a new address</title>
@@ -53,10 +50,8 @@ LIBRARIES = {
 def clean_notebook(notebook: Mapping[str, Any]) -> dict[str, Any]:
     """A copy fit for a page: no traces of the run, no dead widgets, no parameters or bootstrap cell."""
     page = json.loads(json.dumps(notebook))
-    page["metadata"] = {
-        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-        "language_info": {"name": "python"},
-    }
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    page["metadata"] = {"kernelspec": kernel, "language_info": {"name": "python"}}
     for cell in page["cells"]:
         tags = cell.get("metadata", {}).get("tags", [])
         cell["metadata"] = {k: v for k, v in cell["metadata"].items() if k not in ("papermill", "execution")}
@@ -141,9 +136,8 @@ def libraries(root: Path, build: Path) -> dict[str, bytes]:
         folder.mkdir(parents=True, exist_ok=True)
         for name in names:
             shutil.copyfile(book / name, folder / name)
-        answer = subprocess.run(
-            [*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder, capture_output=True, text=True
-        )
+        command = [*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+        answer = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         if answer.returncode:
             print("Warning: npm ci failed; the pages will load their libraries from the usual addresses.")
             print(answer.stderr[-800:])

@@ -20,9 +20,8 @@ def check_place(answer: float) -> None:
         "a question that looks at itself learns nothing": 7,
         "that is the next key": 5,
     }
-    compare_number(
-        answer, 4, slips, "{:g} is not right: which digit belongs to b, and where does it stand?", 1e-6, 1e-6
-    )
+    otherwise = "{:g} is not right: which digit belongs to b, and where does it stand?"
+    compare_number(answer, 4, slips, otherwise, 1e-6, 1e-6)
 
 
 @exercise("Right. This layer looks up, once key and value meet at one step.")

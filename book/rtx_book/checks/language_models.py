@@ -5,6 +5,7 @@ Every check returns without a word of blame if its argument is None: the exercis
 
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 
 import torch
@@ -15,16 +16,8 @@ from rtx_lib.tasks.byte_pairs import join, merge
 
 Pair = tuple[str, str]
 
-_MERGES: list[Pair] = [
-    ("e", "r"),
-    ("h", "er"),
-    ("t", "h"),
-    ("th", "e"),
-    ("a", "a"),
-    ("l", "o"),
-    ("lo", "w"),
-    ("e", "s"),
-]
+# In the order of learning, as a file of merges has them.
+_MERGES: list[Pair] = [(a, b) for a, b in map(str.split, ("e r", "h er", "t h", "th e", "a a", "l o", "lo w", "e s"))]
 _WORDS = ("there", "these", "ertheres", "lower", "aaaaa", "x", "ererth")
 
 
@@ -57,17 +50,22 @@ def check_encode(answer: Callable[[list[str], list[Pair]], list[str]]) -> None:
             text = text[len(out[-1]) :]
         return out
 
+    def last(found: list[Pair]) -> Pair:
+        return max(found, key=ranks.__getitem__)
+
+    def leftmost(found: list[Pair]) -> Pair:
+        return found[0]
+
     order = "at each turn the pair that was learned first is joined"
+    by_place = f"this joins the leftmost pair that is a merge: {order}, which may stand further right"
     slips: dict[str, Callable[[list[str]], list[str]]] = {
         "the word came back as it was: the list `word` holds letters that stand side by side": list,
-        f"this joins the leftmost pair that is a merge: {order}, which may stand further right": lambda word: joined(
-            word, lambda found: found[0]
-        ),
+        by_place: partial(joined, choose=leftmost),
         f"this takes the longest piece that fits, from the left: {order}, whatever it is part of later": longest,
-        f"this joins the pair that was learned last: {order}": lambda word: joined(
-            word, lambda found: max(found, key=ranks.__getitem__)
+        f"this joins the pair that was learned last: {order}": partial(joined, choose=last),
+        "this stops after one turn: what was joined may be half of another pair": partial(
+            joined, choose=first, turns=1
         ),
-        "this stops after one turn: what was joined may be half of another pair": lambda word: joined(word, first, 1),
         "a pair is joined wherever it stands in the word, and this does it in one place": in_one_place,
     }
     given = [answer([*word], [*_MERGES]) for word in _WORDS]
@@ -86,23 +84,19 @@ NATS, PIECES, WORDS = 2.5, 1300, 1000
 @exercise()
 def check_word_perplexity(answer: float) -> None:
     """``answer`` must be e to the nats a word, to two per cent."""
-    given, right = float(answer), math.exp(NATS * PIECES / WORDS)
+    pieces, nats = PIECES / WORDS, NATS * PIECES / WORDS  # of a word
+    given, right = float(answer), math.exp(nats)
     slips = {
         "this is the perplexity a piece; a word takes 1.3 of them": math.exp(NATS),
-        "the pieces of a word add up in the exponent, since their probabilities multiply": PIECES
-        / WORDS
-        * math.exp(NATS),
-        "this is the loss of a word in nats; its perplexity is the exponential": NATS * PIECES / WORDS,
-        "nats go with e, not with 2": 2 ** (NATS * PIECES / WORDS),
-        "a word takes more pieces than one, so it costs more than a piece": math.exp(NATS * WORDS / PIECES),
+        "the pieces of a word add up in the exponent, since their probabilities multiply": pieces * math.exp(NATS),
+        "this is the loss of a word in nats; its perplexity is the exponential": nats,
+        "nats go with e, not with 2": 2**nats,
+        "a word takes more pieces than one, so it costs more than a piece": math.exp(NATS / pieces),
     }
     refuse(slips, lambda wrong: math.isclose(given, wrong, rel_tol=0.02))
-    assert math.isclose(given, right, rel_tol=0.02), (
-        f"{given:.4g} is not it: a word costs {PIECES / WORDS} times what a piece costs, in nats"
-    )
-    print(
-        f"Right: {PIECES / WORDS} pieces of {NATS} nats are {NATS * PIECES / WORDS} nats, and e to that is {right:.1f}."
-    )
+    wrong = f"{given:.4g} is not it: a word costs {pieces} times what a piece costs, in nats"
+    assert math.isclose(given, right, rel_tol=0.02), wrong
+    print(f"Right: {pieces} pieces of {NATS} nats are {nats} nats, and e to that is {right:.1f}.")
 
 
 _CASES = ((2.0, 0.7), (0.6, 0.95), (1.0, 0.6), (1.5, 0.8))  # temperature, share

@@ -30,13 +30,11 @@ def check_mix(answer: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
     """``answer(layers, w, gamma)`` must be gamma times the mean of the layers (L, B, T, C) with weights softmax(w)."""
     layers, w = draw(7, (3, 3, 4, 5), (3,))
     gamma = torch.tensor(1.7, dtype=torch.float64)
-    shares = w.softmax(0)[:, None, None, None]
+    shares, inside = (own.softmax(0)[:, None, None, None] for own in (w, gamma * w))
     slips = {
         "the weights are softmax(w): they must be shares": gamma * (w[:, None, None, None] * layers).sum(0),
         "gamma is left out": (shares * layers).sum(0),
-        "gamma scales the mix, not what goes into the softmax": (
-            (gamma * w).softmax(0)[:, None, None, None] * layers
-        ).sum(0),
+        "gamma scales the mix, not what goes into the softmax": (inside * layers).sum(0),
         "this is the plain mean: w is not used": gamma * layers.mean(0),
         "gamma is used and w is not": gamma * layers.sum(0),
         "the shares sum to 1 already: a sum, not a mean": gamma * (shares * layers).mean(0),

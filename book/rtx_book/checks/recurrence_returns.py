@@ -129,9 +129,8 @@ def check_flip(answer: Callable[[Tensor], tuple[Tensor, Tensor]]) -> None:
         states.append(h)
     found, odd = torch.tensor(states), x.cumsum(0) % 2 == 1
     if torch.equal(found < 0, odd):
-        assert 1e-3 < abs(states[-1]) < 1e3, (
-            f"right, but after {len(x):,} steps h is {states[-1]:.3g}: a must be 1 or -1"
-        )
+        far = f"right, but after {len(x):,} steps h is {states[-1]:.3g}: a must be 1 or -1"
+        assert 1e-3 < abs(states[-1]) < 1e3, far
         return
     zeros = (torch.arange(1, len(x) + 1) - x.cumsum(0)) % 2 == 1
     assert not torch.equal(found < 0, zeros), "this turns the sign over at a 0: a is 1 there, and -1 at a 1"

@@ -36,27 +36,25 @@ def check_swing(answer: Callable[[float, float], complex]) -> None:
     It comes round in ``period`` steps, and loses half of its size in ``half`` steps.
     """
     cases = ((8.0, 16.0), (20.0, 5.0))
-    given = [complex(answer(*case)) for case in cases]
+    given = torch.tensor([complex(answer(*case)) for case in cases], dtype=torch.complex128)
+    period, half = torch.tensor(cases, dtype=torch.float64).T
+    fades, turns = -math.log(2) / half, 2 * math.pi / period
+    right = torch.complex(fades, turns)
 
-    def close(slip: Callable[[float, float], complex]) -> bool:
-        return all(abs(value - slip(*case)) < 1e-6 for value, case in zip(given, cases, strict=True))
+    def close(slip: Tensor) -> bool:
+        return bool((given - slip).abs().max() < 1e-6)
 
     slips = {
-        "the real part must be below 0, or it grows": lambda p, h: complex(math.log(2) / h, 2 * math.pi / p),
-        "a whole turn is 2 pi, not 1": lambda p, h: complex(-math.log(2) / h, 1 / p),
-        "a whole turn is 2 pi, not pi": lambda p, h: complex(-math.log(2) / h, math.pi / p),
-        "1/e would be left of it; half is left after ln 2 of a time constant": lambda p, h: complex(
-            -1 / h, 2 * math.pi / p
-        ),
-        "these are the factor of a step, exp(A); asked for is A": lambda p, h: (
-            2 ** (-1 / h) * complex(math.cos(2 * math.pi / p), math.sin(2 * math.pi / p))
-        ),
-        "the two times stand in each other's place": lambda p, h: complex(-math.log(2) / p, 2 * math.pi / h),
+        "the real part must be below 0, or it grows": torch.complex(-fades, turns),
+        "a whole turn is 2 pi, not 1": torch.complex(fades, 1 / period),
+        "a whole turn is 2 pi, not pi": torch.complex(fades, turns / 2),
+        "1/e would be left of it; half is left after ln 2 of a time constant": torch.complex(-1 / half, turns),
+        "these are the factor of a step, exp(A); asked for is A": right.exp(),
+        "the two times stand in each other's place": torch.complex(-math.log(2) / period, 2 * math.pi / half),
     }
     refuse(slips, close)
-    right = close(lambda p, h: complex(-math.log(2) / h, 2 * math.pi / p))
-    turned = close(lambda p, h: complex(-math.log(2) / h, -2 * math.pi / p))  # the other way round
-    assert right or turned, "not right, and by none of the usual slips: it must be alpha + i omega for Delta = 1"
+    message = "not right, and by none of the usual slips: it must be alpha + i omega for Delta = 1"
+    assert close(right) or close(right.conj()), message  # or the other way round
 
 
 @exercise("Right: the paper's rule gives the gate of a minGRU, and the code's adds more than it takes away.")

@@ -10,17 +10,15 @@ from torch import Tensor
 
 from rtx_book.checks.answers import compare, compare_number, draw, exercise, flat
 
+_PEAKS = (
+    "||W^k|| peaks at {}, wanted is more than 5: put both eigenvalues near 0.9, and the largest number off the "
+    "diagonal that ||W|| <= 2 allows"
+)
 TRANSIENT = (
     ("radius", "<=", 0.9 + 1e-6, "the largest eigenvalue has modulus {}, allowed is 0.9"),
     ("norm", "<=", 2 + 1e-6, "||W|| is {}, allowed is 2: the growth must come from many steps, not from one"),
     ("bend", ">", 1e-9, "this W is normal (W W^T = W^T W): its powers have norm rho^k and can only shrink"),
-    (
-        "peak",
-        ">",
-        5.0,
-        "||W^k|| peaks at {}, wanted is more than 5: put both eigenvalues near 0.9, and the largest number off the "
-        "diagonal that ||W|| <= 2 allows",
-    ),
+    ("peak", ">", 5.0, _PEAKS),
 )
 """What is asked of a matrix whose powers grow first, and what is said where it fails, as ``plots.ask`` takes rules."""
 

@@ -3,7 +3,7 @@
 import html
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -119,20 +119,14 @@ def bundle(found: Finding, study: Mapping[str, Any], link: str | None = None) ->
     return {MIME: asdict(found), "text/html": markup(found, rate, link), "text/plain": plain(found, rate)}
 
 
-def audit_bundle(chapter: str, ledger: str = "") -> dict[str, Any]:
-    """The audit of a chapter's claims as a notebook's output; ``ledger`` is the address of the page of all claims."""
-    table = Audit(chapter, ledger)
-    return {AUDIT: chapter, "text/html": table.data, "text/plain": repr(table)}
-
-
 HEAD = ("claim", "source", "what we measured", "verdict")
-
-
 OWN = "Questions of our own: no source makes these claims"
+Row = tuple[Claim, Judgement, str]
+"""A claim, its verdict, and what speaks for that."""
 
 
-class Audit:
-    """The claims of a chapter as Jupyter, Colab and the site show them: ``data`` as HTML, ``repr`` as text.
+def audit_bundle(chapter: str, ledger: str = "") -> dict[str, Any]:
+    """The claims of a chapter as a notebook's output: the chapter for programs, a table as HTML, and lines of text.
 
     Parameters
     ----------
@@ -146,53 +140,45 @@ class Audit:
     ValueError
         For a chapter without claims.
     """
+    own = [claim for claim in all_claims() if claim.chapter == chapter and not claim.unpublished]
+    if not own:
+        raise ValueError(f"chapter must have claims in claims.yml, got {chapter!r}")
+    records, study = load(), load_study()
+    own.sort(key=lambda claim: claim.nobody)  # questions of our own stand last
+    rows = [(one, judge(one, records, study), _measured(one, records, study)) for one in own]
+    lines = (
+        f"{label(claim, found)}{_because(found)}: {words(claim.claim)} [{words(claim.source)}] {words(here)}"
+        for claim, found, here in rows
+    )
+    return {AUDIT: chapter, "text/html": _table(rows, ledger), "text/plain": "\n".join(lines)}
 
-    def __init__(self, chapter: str, ledger: str = "") -> None:
-        own = [claim for claim in all_claims() if claim.chapter == chapter and not claim.unpublished]
-        if not own:
-            raise ValueError(f"chapter must have claims in claims.yml, got {chapter!r}")
-        records, study = load(), load_study()
-        self.ledger = ledger
-        own.sort(key=lambda claim: claim.nobody)  # questions of our own stand last
-        self.rows = [(one, judge(one, records, study), self.measured(one, records, study)) for one in own]
 
-    @staticmethod
-    def measured(claim: Claim, records: measured.Records, study: Mapping[str, Any]) -> str:
-        """What speaks for the verdict, with the setting, as Markdown."""
-        if claim.finding:
-            here = told_finding(claim, study)
-        elif claim.proof:
-            here = f"Asserted on this page: `{claim.proof}`."
-        elif told := "; ".join(f"{name}: {text}" for name, _, text in numbers(claim, records)):
-            here = f"{told}{f' {claim.unit}' * bool(claim.unit)}. {budget(claim, records)}."
-        else:
-            here = ""
-        return f"{here} Setting: {claim.differs}".strip()
+def _measured(claim: Claim, records: measured.Records, study: Mapping[str, Any]) -> str:
+    """What speaks for the verdict, with the setting, as Markdown."""
+    if claim.finding:
+        here = told_finding(claim, study)
+    elif claim.proof:
+        here = f"Asserted on this page: `{claim.proof}`."
+    elif told := "; ".join(f"{name}: {text}" for name, _, text in numbers(claim, records)):
+        here = f"{told}{f' {claim.unit}' * bool(claim.unit)}. {budget(claim, records)}."
+    else:
+        here = ""
+    return f"{here} Setting: {claim.differs}".strip()
 
-    @property
-    def data(self) -> str:
-        """The table as HTML."""
-        cell = '<{0} style="text-align: left; vertical-align: top">{1}</{0}>'
-        rows = ["".join(cell.format("th", text) for text in HEAD)]
-        for place, (claim, found, here) in enumerate(self.rows):
-            if claim.nobody and not (place and self.rows[place - 1][0].nobody):
-                rows.append(f'<th colspan="4" style="text-align: left">{OWN}</th>')
-            name = html.escape(label(claim, found)).replace(" ", "\u00a0", 1)  # the sign stays with its word
-            link = f'<a href="{self.ledger}#claim-{claim.id}">{name}</a>' if self.ledger else name
-            look = f"verdict verdict-{found.verdict.replace(' ', '-')}"
-            badge = f'<span class="{look}">{link}</span>{as_html(_because(found))}'
-            texts = (*map(as_html, (claim.claim, claim.source, here)), badge)
-            rows.append("".join(cell.format("td", text) for text in texts))
-        return f'<table class="book-audit">{"".join(f"<tr>{row}</tr>" for row in rows)}</table>'
 
-    def _repr_html_(self) -> str:
-        return self.data
-
-    def __repr__(self) -> str:
-        return "\n".join(
-            f"{label(claim, found)}{_because(found)}: {words(claim.claim)} [{words(claim.source)}] {words(here)}"
-            for claim, found, here in self.rows
-        )
+def _table(rows: Sequence[Row], ledger: str) -> str:
+    cell = '<{0} style="text-align: left; vertical-align: top">{1}</{0}>'
+    lines = ["".join(cell.format("th", text) for text in HEAD)]
+    for place, (claim, found, here) in enumerate(rows):
+        if claim.nobody and not (place and rows[place - 1][0].nobody):
+            lines.append(f'<th colspan="4" style="text-align: left">{OWN}</th>')
+        name = html.escape(label(claim, found)).replace(" ", "\u00a0", 1)  # the sign stays with its word
+        link = f'<a href="{ledger}#claim-{claim.id}">{name}</a>' if ledger else name
+        look = f"verdict verdict-{found.verdict.replace(' ', '-')}"
+        badge = f'<span class="{look}">{link}</span>{as_html(_because(found))}'
+        texts = (*map(as_html, (claim.claim, claim.source, here)), badge)
+        lines.append("".join(cell.format("td", text) for text in texts))
+    return f'<table class="book-audit">{"".join(f"<tr>{line}</tr>" for line in lines)}</table>'
 
 
 def _because(found: Judgement) -> str:

@@ -1,11 +1,11 @@
 """Sentences of the book about its records, and the rules that must be true for them: ``book/statements.yml``."""
 
 import ast
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rtx_book.paths import cells_of
 from rtx_book.records import measured, rules
 from rtx_book.records.rules import read_entries
 from rtx_book.records.seeds import MIN_SEEDS
@@ -47,9 +47,8 @@ def text_of(statement: Statement, root: Path) -> str:
     """
     if statement.page:
         return (root / "book" / f"{statement.page}.md").read_text(encoding="utf-8")
-    cells = json.loads((root / "notebooks" / f"{statement.chapter}.ipynb").read_text(encoding="utf-8"))["cells"]
-    sources = [(cell["cell_type"], "".join(cell["source"])) for cell in cells]
-    return "\n\n".join(text for kind, own in sources for text in ([own] if kind == "markdown" else strings(own)))
+    cells = cells_of(root, str(statement.chapter))
+    return "\n\n".join(text for kind, own in cells for text in ([own] if kind == "markdown" else strings(own)))
 
 
 def strings(code: str) -> list[str]:

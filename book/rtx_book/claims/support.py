@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import json
 import random
 import re
 import sys
@@ -36,7 +35,7 @@ from typing import NamedTuple
 
 from rtx_book.claims.findings import STUDY, load_study
 from rtx_book.claims.statements import Statement, read_statements
-from rtx_book.paths import PACKAGE, chapters_of
+from rtx_book.paths import PACKAGE, cells_of, chapters_of
 from rtx_book.records.measured import MARK
 
 KINDS = ("finding", "proof", "run", "seeds", "program", "asked", "citation", "setting")
@@ -127,26 +126,26 @@ def typed(code: str) -> str:
     return " ".join(str(n.value) for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, int | float))
 
 
+def finding_calls(code: str) -> list[list[str]]:
+    """Of each call of ``finding`` in Python code what it is given, its id first; nothing for what is no constant."""
+    calls = (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call))
+    of_findings = (call for call in calls if getattr(call.func, "attr", "") == "finding")
+    return [[str(one.value) if isinstance(one, ast.Constant) else "" for one in call.args] for call in of_findings]
+
+
 def sources(number: int, code: str) -> list[tuple[str, str, str]]:
     """What numbers may rest on in one cell of code: kinds, names, and the texts in which a number must stand."""
-    nodes = list(ast.walk(ast.parse(code)))
-    calls = [node for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "finding"]
-    told = [[str(one.value) for one in call.args if isinstance(one, ast.Constant)] for call in calls]
     texts = {"run": code, "seeds": "\n".join(re.findall(rf"^.*{_RUNS}.*$", code, re.M)), "setting": typed(code)}
     if "assert " in code:
         texts["proof"] = code
     cell = [(kind, f"{kind} in cell {number}", digits(text)) for kind, text in texts.items()]
-    return [*(("finding", f"finding {name}", digits(" ".join(rest))) for name, *rest in told), *cell]
+    return [*(("finding", f"finding {name}", digits(" ".join(rest))) for name, *rest in finding_calls(code)), *cell]
 
 
 def read_page(root: Path, name: str) -> list[tuple[str, str]]:
     """The cells of a page with their kinds, then what else supports it: programs, and on their page all findings."""
-    path, found = root / "notebooks" / f"{name}.ipynb", []
-    if path.exists():
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        found = [(cell["cell_type"], "".join(cell["source"])) for cell in cells]
-    else:
-        found = [("markdown", (root / "book" / f"{name}.md").read_text(encoding="utf-8"))]
+    prose = root / "book" / f"{name}.md"
+    found = [("markdown", prose.read_text(encoding="utf-8"))] if prose.exists() else cells_of(root, name)
     for program in (own for pattern in PROGRAMS.get(name, ()) for own in sorted((root / "book").glob(pattern))):
         text = program.read_text(encoding="utf-8")
         found.append((f"program {program.name}", f"{text} {typed(text) if program.suffix == '.py' else ''}"))
@@ -204,9 +203,8 @@ def of_book(root: Path) -> list[Sentence]:
 
 def main(words: Sequence[str] | None = None, root: Path | None = None) -> int:
     """Print what is asked for of the checkout ``root``, the book's own if None."""
-    parser = argparse.ArgumentParser(
-        prog="python -m rtx_book.claims.support", description=(__doc__ or "").split("\n")[0]
-    )
+    about = (__doc__ or "").split("\n")[0]
+    parser = argparse.ArgumentParser(prog="python -m rtx_book.claims.support", description=about)
     parser.add_argument("--draw", type=int, default=0, help="print so many sentences, with what each rests on")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     asked = parser.parse_args(words)

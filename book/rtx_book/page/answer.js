@@ -20,8 +20,6 @@ const places = () => fields.map((field, i) => field.checked ? i : '').filter((pl
 const typed = () => {
   if (fields[0].type !== 'text') return [[places()]]
   const texts = fields.map((field) => field.value)
-  if (kind === 'word') return [[word(texts[0])]]
-  if (kind === 'set') return [[[...new Set(texts[0].toLowerCase().match(/[^\s,;{}]+/g))].filter((own) => own !== 'and').sort().join(',')]]
   const forms = texts.map((text) => numbers(text))
   return [0, 1].map((form) => texts.map((text, i) => Number.isFinite(forms[i][form]) ? forms[i][form] : word(text)))
 }

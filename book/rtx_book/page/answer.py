@@ -7,7 +7,6 @@ import contextlib
 import html
 import io
 import itertools
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -15,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from IPython.display import HTML
 
-from rtx_book.page.figure import scripted
+from rtx_book.page.figure import as_json, scripted
 
 Part: TypeAlias = list[float] | str
 """What is typed into one field: the least and the greatest number that count as this answer, or a text."""
@@ -48,10 +47,10 @@ def ask(
     right
         The right answer, of the kind. Numbers near it count as far as the check lets them.
     slips
-        Wrong answers that the check names, of the same kind.
+        Wrong answers that the check names, of the same kind; of a matrix, what the rules are tried on.
     kind
-        ``"number"`` (typed as 0.25, 0,25, 1/4, 25 % or 2.5e-1), ``"pair"`` (of numbers or words), ``"matrix"``
-        (2 x 2), ``"set"`` (of the options, or else typed), ``"choice"`` (one of the options), ``"word"``.
+        ``"number"`` (typed as 0.25, 0,25, 1/4, 25 % or 2.5e-1), ``"pair"`` (of numbers or words), ``"set"`` (of the
+        options), ``"choice"`` (one of the options), ``"matrix"`` (2 x 2, by rules).
     label
         What is asked for, in a few words.
     options
@@ -78,9 +77,7 @@ def ask(
         if not message and not (texts or _same(answer, right)):
             raise ValueError(f"slips must be wrong answers, the check accepts {answer!r}")
         if message and _shape(message) == _shape(general) and not texts:
-            raise ValueError(
-                f"slips must be answers that the check has a word for, about {answer!r} it says: {message}"
-            )
+            raise ValueError(f"slips must be answers that the check has a word for, of {answer!r} it says: {message}")
         said.append((answer, message))
     if rules:
         _agree(rules, said)
@@ -88,7 +85,7 @@ def ask(
     if not rules:  # they decide on the page
         told["entries"] = [_kept(check, kind, *one, list(texts)) for one in said]
     told["praise"] = praise
-    data = html.escape(json.dumps(told, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
+    data = html.escape(as_json(told))
     fields = _fields(kind, label, right, texts, parts)
     script = scripted("answer", ".book-ask", *(["answer_matrix"] if rules else []))
     # Hidden until the script is there; JupyterLab takes keys for itself unless they stop here.
@@ -149,7 +146,7 @@ def _answers(kind: str, right: Any, slips: Sequence[Any], options: Sequence[Any]
     """Every answer that is put to the check: the right one first, or all that the options allow."""
     if kind == "choice":
         return list(options)
-    if kind == "set" and options:
+    if kind == "set":
         sizes = range(len(options) + 1)
         return [set(chosen) for size in sizes for chosen in itertools.combinations(options, size)]
     return [right, *slips]
@@ -181,16 +178,10 @@ def _kept(
 
 def _split(kind: str, answer: Any, options: Sequence[Any]) -> list[Any]:
     """The answer as the numbers and texts that are typed, one a field, or as the places of what is chosen."""
-    if kind == "choice":
-        return [str(list(options).index(answer))]
-    if kind == "set" and options:
-        return [",".join(str(i) for i, option in enumerate(options) if option in answer)]
-    if kind == "set":
-        return [",".join(sorted({str(own).lower() for own in answer}))]
-    if kind == "word":
-        return [_plain(str(answer))]
-    own = np.asarray(answer, dtype=float).ravel().tolist() if kind == "matrix" else answer
-    own = [answer] if kind == "number" else list(own)
+    if options:
+        chosen = answer if kind == "set" else {answer}
+        return [",".join(str(i) for i, option in enumerate(options) if option in chosen)]
+    own = list(answer) if kind == "pair" else [answer]
     return [_plain(part) if isinstance(part, str) else float(part) for part in own]
 
 
@@ -206,8 +197,7 @@ def _range(check: Callable[[Any], None], kind: str, parts: Sequence[Any], place:
 
     def says_so(value: float) -> bool:
         moved = [*parts[:place], value, *parts[place + 1 :]]
-        shaped = {"number": moved[0], "pair": tuple(moved), "matrix": [moved[:2], moved[2:]]}[kind]
-        return _judge(check, shaped)[0] == message
+        return _judge(check, tuple(moved) if kind == "pair" else value)[0] == message
 
     return [_edge(says_so, part, -1), _edge(says_so, part, 1)]
 
@@ -241,10 +231,8 @@ def _fields(kind: str, label: str, right: Any, texts: Mapping[Any, str], parts: 
     name = html.escape(label)
 
     def typed(text: str, number: bool, shown: bool = True) -> str:
-        mode = ' inputmode="text"' if not number else ""
-        kept = (
-            f'type="text" size="{12 if shown else 6}" autocomplete="off" autocapitalize="off" spellcheck="false"{mode}'
-        )
+        mode, size = "" if number else ' inputmode="text"', 12 if shown else 6
+        kept = f'type="text" size="{size}" autocomplete="off" autocapitalize="off" spellcheck="false"{mode}'
         if shown:
             return f"<label><span>{text}</span> <input {kept}></label>"
         return f'<input {kept} aria-label="{text}">'

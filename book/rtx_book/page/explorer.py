@@ -114,11 +114,11 @@ def stack_frames(
     """
     roots = [svg_tree(fig) for fig in figures]
     least = max(least_width(root, wide=wide) for root in roots)
-    frames = "".join(
-        f'<div class="frame" data-label="{html.escape(labels[i])}"{"" if i == start else " hidden"}>'
-        f"{write_svg(root, texts[i], least)}{_below(texts[i]) if said else ''}</div>"
-        for i, root in enumerate(roots)
-    )
+    frames = ""
+    for i, (root, label, text) in enumerate(zip(roots, labels, texts, strict=True)):
+        below = f'<p class="frame-said" aria-hidden="true">{html.escape(text)}</p>' if said else ""
+        start_tag = f'<div class="frame" data-label="{html.escape(label)}"{"" if i == start else " hidden"}>'
+        frames += f"{start_tag}{write_svg(root, text, least)}{below}</div>"
     return frames, bool(least)
 
 
@@ -126,10 +126,6 @@ def _written(fmt: str, value: Any) -> str:
     """The value as a text; a negative number has a minus sign, not a hyphen."""
     text = fmt.format(value)
     return re.sub(r"(?<!\w)-(?=\d)", "\N{MINUS SIGN}", text) if isinstance(value, Real) else text
-
-
-def _below(words: str) -> str:
-    return f'<p class="frame-said" aria-hidden="true">{html.escape(words)}</p>'
 
 
 def slider(draw: Callable[[Any], Figure], values: Sequence[Any], name: str, fmt: str = "{}", *, start: int = 0) -> Any:

@@ -13,7 +13,8 @@ import json
 import math
 import re
 import xml.etree.ElementTree as ET
-from importlib import resources
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -117,10 +118,14 @@ def scroll_box(content: str, name: str, *, wide: bool = True) -> str:
     if not wide:
         return content
     label = html.escape(f"Scrolls sideways: {name[:60]}")
-    return (
-        f'<div class="book-scroll" tabindex="0" role="region" aria-label="{label}" style="overflow-x:auto">'
-        f"{content}</div>"
-    )
+    box = f'<div class="book-scroll" tabindex="0" role="region" aria-label="{label}" style="overflow-x:auto">'
+    return f"{box}{content}</div>"
+
+
+def boxed(root: ET.Element, alt: str, *, wide: bool = False) -> str:
+    """The tree as a picture named ``alt``, in a box that scrolls where a phone is too narrow for its text."""
+    least = least_width(root, wide=wide)
+    return scroll_box(write_svg(root, alt, least), alt, wide=bool(least))
 
 
 def to_svg(fig: Figure, alt: str) -> str:
@@ -174,18 +179,22 @@ def show(fig: Figure, alt: str, caption: str | None = None, *, title: str | None
         as its text can be read.
     """
     name = require_alt(alt)
-    root = svg_tree(fig)
-    least = least_width(root, wide=wide)
-    picture = scroll_box(write_svg(root, name, least), name, wide=bool(least))
-    return HTML(in_figure(picture, caption, title))
+    return HTML(in_figure(boxed(svg_tree(fig), name, wide=wide), caption, title))
+
+
+def as_json(value: Any) -> str:
+    """Numbers and texts as a page takes them."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def data_attributes(texts: Mapping[str, str]) -> str:
+    """What a script finds on its element, by name."""
+    return "".join(f' data-{name}="{html.escape(text)}"' for name, text in texts.items())
 
 
 def in_page(content: str, caption: str | None, kind: str, *, title: str | None = None, **data: Any) -> HTML:
     """A figure of the given kind that answers to the reader; its script finds ``data``, numbers and texts, on it."""
-    packed = {
-        name: json.dumps(own, ensure_ascii=False, separators=(",", ":"), allow_nan=False) for name, own in data.items()
-    }
-    attributes = "".join(f' data-{name}="{html.escape(text)}"' for name, text in packed.items())
+    attributes = data_attributes({name: as_json(own) for name, own in data.items()})
     page = in_figure(content, caption, title, f" book-{kind}", attributes)
     if (size := len(page.encode())) > LIMIT:
         much, most = f"{size / 1000:.0f} kB", f"{LIMIT // 1000} kB"
@@ -193,12 +202,16 @@ def in_page(content: str, caption: str | None, kind: str, *, title: str | None =
     return HTML(page)
 
 
-@functools.cache
 def beside(name: str) -> str:
-    """A script or style sheet of this folder, without comments that fill a line and without indents."""
-    press = resources.files("rtx_book")
-    found = next(path for room in ("page", "pictures") if (path := press / room / name).is_file())
-    text = found.read_text(encoding="utf-8")
+    """A script or style sheet of this folder or of ``pictures``, as :func:`bare` has it."""
+    press = Path(__file__).parents[1]
+    return bare(next(path for room in ("page", "pictures") if (path := press / room / name).is_file()))
+
+
+@functools.cache
+def bare(path: Path) -> str:
+    """A script or style sheet without comments that fill a line and without indents."""
+    text = path.read_text(encoding="utf-8")
     lines = (line.strip() for line in re.sub(r"^\s*/\*.*?\*/", "", text, flags=re.S | re.M).splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 

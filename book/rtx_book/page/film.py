@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 from rtx_book.page.explorer import control
-from rtx_book.page.figure import in_page, least_width, require_alt, scripted, scroll_box, svg_tree, write_svg
+from rtx_book.page.figure import boxed, in_page, require_alt, scripted, svg_tree
 
 Frame: TypeAlias = Mapping[str, Any]
 """From an artist's gid to (x, y) in data coordinates for a line, or to its new text."""
@@ -79,10 +79,9 @@ def film(
         _mark(group, artist, k, moves[k][start])
 
     head = control(name, labels, start, button='<button type="button">Play</button>')
-    least = least_width(root, wide=wide)
-    picture = scroll_box(write_svg(root, text, least), text, wide=bool(least))
     told = {"labels": list(labels), "moves": moves, "pause": round(1000 / fps)}
-    return in_page(f"{head}{picture}{scripted('film')}", caption, "film", title=title, film=told)
+    content = f"{head}{boxed(root, text, wide=wide)}{scripted('film')}"
+    return in_page(content, caption, "film", title=title, film=told)
 
 
 def at_frame(fig: Figure, frame: Frame) -> Figure:

@@ -48,14 +48,13 @@ def describe_live_runs(record: Mapping[str, Any]) -> str:
     """What :func:`draw_live_runs` shows, in words, with the numbers of the record."""
     line, said = record["below"]["error"], []
     for kind in _cells(record):
+        most = record["setting"]["most"][kind]
         runs, passed = record["below"][kind], [step for step in record["below"][kind] if step is not None]
         if passed:
             middle = f", in the median after {np.median(passed):.0f}" if len(passed) == len(runs) else ""
             said.append(f"{NAMES[kind]}: {len(passed)} of {len(runs)} runs below {line}{middle}")
         else:
-            said.append(
-                f"{NAMES[kind]}: none of {len(runs)} runs below {line} in {record['setting']['most'][kind]} steps"
-            )
+            said.append(f"{NAMES[kind]}: none of {len(runs)} runs below {line} in {most} steps")
     length = record["setting"]["length"]
     return f"Cells that learned the adding problem at T = {length} in a page. {'; '.join(said)}."
 

@@ -1,6 +1,7 @@
 """A table that the reader sorts and narrows, by mouse and by keyboard; without a script it is a plain table."""
 
 import html
+import itertools
 import math
 from collections.abc import Sequence
 from numbers import Integral
@@ -47,9 +48,7 @@ def sortable_table(
         f'<th scope="col" class="{kind}" aria-sort="none"><button type="button">{html.escape(name)}</button></th>'
         for name, kind in zip(columns, kinds, strict=True)
     )
-    lines = (
-        "".join(_write(cell, kind, i) for i, (cell, kind) in enumerate(zip(row, kinds, strict=True))) for row in cells
-    )
+    lines = ("".join(map(_write, row, kinds, itertools.count())) for row in cells)
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     name = html.escape(caption)
     table = f"<table><caption>{name}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"

@@ -75,12 +75,12 @@ def draw_softmax(scores: Any, width: int) -> Figure:
     """
     row = floats("scores", scores, "S")
     fig, axes = plt.subplots(1, 2, figsize=(6.4, 2.7), sharey=True)
-    for i, (ax, factor, name) in enumerate(
-        zip(axes, (math.sqrt(width), 1.0), ("without", "with the scale"), strict=True)
+    for ax, factor, name, colour in zip(
+        axes, (math.sqrt(width), 1.0), ("without", "with the scale"), CYCLE, strict=False
     ):
         weights = np.exp(factor * (row - row.max()))
         weights /= weights.sum()
-        ax.bar(range(1, len(row) + 1), weights, color=CYCLE[i])
+        ax.bar(range(1, len(row) + 1), weights, color=colour)
         ax.set(ylim=(0, 1), xlabel=f"key, K = {width}", title=f"{name}: max {weights.max():.2f}")
     axes[0].set_ylabel("weight")
     return fig

@@ -22,10 +22,8 @@ def draw_forming(curves: Mapping[str, Sequence[float]], steps: Sequence[int], gu
         The level of the dashed line.
     """
     fig, ax = plt.subplots(figsize=(5.8, 3.1))
-    for place, (name, row) in enumerate(curves.items()):
-        ax.plot(
-            steps, row, label=name, color=CYCLE[place], linestyle=DASHES[place], marker=MARKERS[place], markevery=0.15
-        )
+    for (name, row), colour, dash, marker in zip(curves.items(), CYCLE, DASHES, MARKERS, strict=False):
+        ax.plot(steps, row, label=name, color=colour, linestyle=dash, marker=marker, markevery=0.15)
     ax.set(xlim=(0, steps[-1]), ylim=(-0.03, 1.06), xlabel="training step", ylabel="share")
     baseline(ax, guessing, "guessing", at=0.6)
     label_lines(ax)

@@ -48,10 +48,8 @@ def draw_decay(u: float, held: Any, resting: Any) -> Figure:
         (K + 1,), the shares that are left after k = 0..K steps.
     """
     alive = floats("held", held, "K + 1", finite=False)
-    curves = {
-        "held up by a bias: $u^k$": alive,
-        "resting at zero": floats("resting", resting, len(alive), finite=False),
-    }
+    dead = floats("resting", resting, len(alive), finite=False)
+    curves = {"held up by a bias: $u^k$": alive, "resting at zero": dead}
     fig, ax = plt.subplots(figsize=(5.8, 3.6))
     for index, (label, curve) in enumerate(curves.items()):
         ax.plot(curve, markevery=(3 * index, 6), label=label, **look(index))

@@ -9,9 +9,8 @@ from IPython.display import HTML
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rtx_book.page.figure import in_page, scripted
+from rtx_book.page.figure import boxed, in_page, scripted, svg_tree
 from rtx_book.page.grids import HATCHED, fill, fill_cells
-from rtx_book.page.live import picture_of
 from rtx_book.words import listed
 from rtx_lib.plots.heatmaps import name_above, word
 from rtx_lib.plots.style import CYCLE, GREY, INK, literal
@@ -102,7 +101,7 @@ def order_explorer(
     chosen = [int(place) for place in order or range(len(words))]
     ways = {"first": "left to right", "last": "right to left", "random": "at random", "clear": "choose anew"}
     buttons = "".join(f'<button type="button" data-way="{way}">{said}</button>' for way, said in ways.items())
-    first = picture_of(draw_order(words, chosen), describe_order(words, chosen))
+    first = boxed(svg_tree(draw_order(words, chosen)), describe_order(words, chosen))
     content = (
         f'<div class="order-still">{first}</div><div class="order-box" onkeydown="event.stopPropagation()" hidden>'
         f'<label><span>sentence</span> <input type="text" value="{html.escape(text)}" maxlength="70" '

@@ -133,13 +133,12 @@ LEVELS = 5
 """So many strengths of a colour does a moving cell have."""
 
 
-def image_frames(
-    images: Any, answers: Any, right: Any, *, channel: int | None = None
-) -> tuple[Figure, list[dict[str, Any]]]:
+def image_frames(images: Any, answers: Any, right: Any) -> tuple[Figure, list[dict[str, Any]]]:
     """A film of the image: above, all steps below each other; below, the image after one step and what it answers.
 
-    The first symbol, the lowest digit of a number, stands at the right. Darker is more; a cross marks an answer that is
-    not right at that step. The figure shows the last step until a frame moves it.
+    The first symbol, the lowest digit of a number, stands at the right. The darker a cell, the further a step moved it:
+    the root mean square over the channels, above over the columns too. A cross marks an answer that is not right at
+    that step. The figure shows the last step until a frame moves it.
 
     Parameters
     ----------
@@ -149,10 +148,6 @@ def image_frames(
         (S, n), the digits that would be read from each image.
     right
         (n,), the digits that are right.
-    channel
-        The channel that is drawn, from 0: above its first column, which is read, in one colour where it is positive and
-        in another where it is negative. Without it, how far a step moved each cell: the root mean square over the
-        channels, above over the columns too.
 
     Returns
     -------
@@ -163,16 +158,16 @@ def image_frames(
     values = floats("images", images, "S", "n", "w", "m", sizes=sizes)
     said, wanted = floats("answers", answers, "S", "n", sizes=sizes), floats("right", right, "n", sizes=sizes)
     S, n, w, _ = values.shape
-    cells = _moved(values) if channel is None else values[..., channel]  # (S, n, w)
-    lanes = np.sqrt((cells**2).mean(-1)) if channel is None else cells[..., 0]  # (S, n)
+    # How far each cell is from the image before, (S, n, w): the first is compared with an empty image.
+    cells = np.sqrt((np.diff(values, axis=0, prepend=0) ** 2).mean(-1))
+    lanes = np.sqrt((cells**2).mean(-1))  # (S, n)
     fig, (above, below) = plt.subplots(2, 1, figsize=(5.8, 5.4), height_ratios=[1.5, 1], sharex=True)
-    paint(above, tint(_scaled(lanes)[:, ::-1], (CYCLE[0], CYCLE[1])))
+    paint(above, tint(_scaled(lanes)[:, ::-1], (CYCLE[1], CYCLE[1])))
     wrong = said != wanted
     steps, places = np.nonzero(wrong)
     above.plot(n - 1 - places, steps, "x", color=INK, markersize=min(5.0, 90 / n))
     above.axhline(S - 1, gid="cursor", color=INK, linestyle=":", linewidth=1.4)
-    title = "how far a step moved the image" if channel is None else f"channel {channel + 1}, the column that is read"
-    above.set_title(title, loc="left", fontsize=12)
+    above.set_title("how far a step moved the image", loc="left", fontsize=12)
     above.set(ylabel="step", yticks=range(0, S, max(1, S // 8)))
     _prepare(below, n, w, wanted)
     frames = []
@@ -185,21 +180,16 @@ def image_frames(
     return at_frame(fig, frames[-1]), frames
 
 
-def _moved(values: np.ndarray) -> np.ndarray:
-    """How far each cell is from the image before, (S, n, w): the first is compared with an empty image."""
-    return np.sqrt((np.diff(values, axis=0, prepend=0) ** 2).mean(-1))
-
-
 def _scaled(values: np.ndarray) -> np.ndarray:
     """By the largest of all steps; what only the input has may be larger, and is cut."""
-    return np.clip(values / max(np.abs(values[1:]).max(initial=0), 1e-12), -1, 1)
+    return np.clip(values / max(values[1:].max(initial=0), 1e-12), 0, 1)
 
 
 def _prepare(ax: Axes, n: int, w: int, wanted: np.ndarray) -> None:
     """Axes of one image: a row for each of its columns, then what is said, what is wrong and what is right."""
     thick = 0.9 * ax.bbox.height * 72 / ax.figure.dpi / (w + 3)
-    for k in range(2 * LEVELS):
-        shade: dict[str, Any] = {"color": CYCLE[k // LEVELS], "alpha": (k % LEVELS + 1) / LEVELS}
+    for k in range(LEVELS):
+        shade: dict[str, Any] = {"color": CYCLE[1], "alpha": (k + 1) / LEVELS}
         ax.plot([0], [0], gid=f"level{k}", linestyle="-", linewidth=thick, solid_capstyle="butt", **shade)
     for i, digit in enumerate(wanted):
         at: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 11 if n < 20 else 9}
@@ -215,14 +205,12 @@ def _prepare(ax: Axes, n: int, w: int, wanted: np.ndarray) -> None:
 
 
 def _bars(shades: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Cells (n, w) as level bars by strength, the negative ones first: a line across each cell, a gap after it."""
+    """Cells (n, w) as level bars by strength: a line across each cell, a gap after it."""
     bars = []
-    strength = np.round(np.abs(shades) * LEVELS)
-    for sign in (-1, 1):
-        for level in range(1, LEVELS + 1):
-            i, j = np.nonzero((strength == level) & (np.sign(shades) == sign))
-            x, gap = len(shades) - 1.0 - i, np.full(len(i), np.nan)
-            bars.append((np.stack([x - 0.45, x + 0.45, gap], 1).ravel(), np.stack([j, j, gap], 1).ravel()))
+    for level in range(1, LEVELS + 1):
+        i, j = np.nonzero(np.round(shades * LEVELS) == level)
+        x, gap = len(shades) - 1.0 - i, np.full(len(i), np.nan)
+        bars.append((np.stack([x - 0.45, x + 0.45, gap], 1).ravel(), np.stack([j, j, gap], 1).ravel()))
     return bars
 
 

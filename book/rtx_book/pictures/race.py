@@ -37,9 +37,14 @@ from rtx_lib.plots.style import CYCLE, FAMILIES, GREY, INK, look, model_of
 Task = Mapping[str, Any]
 Run = Mapping[str, Any]
 Summary = Mapping[str, Any]
+# Tasks and the names of lanes by key; by task and lane the summary of its seeds; by task some of the lanes.
+Tasks = Mapping[str, Task]
+Lanes = Mapping[str, str]
+Results = Mapping[str, Mapping[str, Summary]]
+Some = Mapping[str, Collection[str]]
 
 
-def arrange(lanes: Mapping[str, str]) -> dict[str, list[str]]:
+def arrange(lanes: Lanes) -> dict[str, list[str]]:
     """The given lanes by family, each in the order given; what belongs to none is of the family ``"other"``."""
     models = {lane: model_of(lane)[0] for lane in lanes}
     order = {family: [lane for lane in lanes if models[lane] in own] for family, own in FAMILIES.items()}
@@ -146,13 +151,7 @@ def draw_lane(ax: Axes, runs: Sequence[Run], yours: Run | None, finish: tuple[st
 
 
 def draw_lane_lines(
-    curves: Mapping[str, tuple[Any, Any]],
-    lanes: Mapping[str, str],
-    *,
-    height: float,
-    floor: float,
-    every: int,
-    **axes: Any,
+    curves: Mapping[str, tuple[Any, Any]], lanes: Lanes, *, height: float, floor: float, every: int, **axes: Any
 ) -> Figure:
     """A line for each lane, in the look that it has everywhere, with its name at the end.
 
@@ -180,7 +179,7 @@ def draw_lane_lines(
 
 
 def draw_lane_slopes(
-    values: Mapping[str, Sequence[float]], lanes: Mapping[str, str], sides: tuple[str, str], ylabel: str
+    values: Mapping[str, Sequence[float]], lanes: Lanes, sides: tuple[str, str], ylabel: str
 ) -> Figure:
     """How a change turns the order of the lanes: a line for each from its value before, at the left, to that after.
 
@@ -233,7 +232,7 @@ def _ranked(task: Task, values: Mapping[str, Mapping[int, float]], seed: int) ->
     return dict(sorted(found.items(), key=lambda item: item[1], reverse=rises(task["metric"])))
 
 
-def draw_ranking(task: Task, lanes: Mapping[str, str], values: Mapping[str, Mapping[int, float]], seed: int) -> Figure:
+def draw_ranking(task: Task, lanes: Lanes, values: Mapping[str, Mapping[int, float]], seed: int) -> Figure:
     """The lanes from best to worst as one seed ranks them, a large mark each; thin marks are the other seeds.
 
     Parameters
@@ -261,7 +260,7 @@ def draw_ranking(task: Task, lanes: Mapping[str, str], values: Mapping[str, Mapp
     return fig
 
 
-def describe_ranking(task: Task, lanes: Mapping[str, str], values: Mapping[str, Mapping[int, float]], seed: int) -> str:
+def describe_ranking(task: Task, lanes: Lanes, values: Mapping[str, Mapping[int, float]], seed: int) -> str:
     """What :func:`draw_ranking` shows, in words."""
     told = ", ".join(f"{lanes[lane]} {three(value)}" for lane, value in _ranked(task, values, seed).items())
     return f"{task['name']} with seed {seed}, best first: {told}"
@@ -270,9 +269,7 @@ def describe_ranking(task: Task, lanes: Mapping[str, str], values: Mapping[str, 
 # ---- two lanes that differ in one thing
 
 
-def draw_controls(
-    pairs: Sequence[tuple[str, str]], lanes: Mapping[str, str], ways: Mapping[str, Mapping[str, float]]
-) -> Figure:
+def draw_controls(pairs: Sequence[tuple[str, str]], lanes: Lanes, ways: Mapping[str, Mapping[str, float]]) -> Figure:
     """How far two lanes get that differ in one thing, a panel for each pair and a row for each task.
 
     The first of a pair is hollow and the second filled; the line between them is what the difference is worth. Show it
@@ -311,7 +308,7 @@ _TINT = 0.22  # opacity of a cell that cannot be told from the best
 _GAP = 0.4  # of a row, between two families
 
 
-def _rows(lanes: Mapping[str, str]) -> dict[str, float]:
+def _rows(lanes: Lanes) -> dict[str, float]:
     """Where each lane stands, from the top."""
     rows: dict[str, float] = {}
     for i, own in enumerate(arrange(lanes).values()):
@@ -328,7 +325,7 @@ def short(task: Task, value: float) -> str:
     return f"{100 * value:.1f}".replace("100.0", "100")
 
 
-def names_of_rows(lanes: Mapping[str, str]) -> list[str]:
+def names_of_rows(lanes: Lanes) -> list[str]:
     """The lanes' names in the order of the rows; a variant right below its model or another says only what differs."""
     names = [lanes[lane] for lane in _rows(lanes)]
     told = []
@@ -339,13 +336,7 @@ def names_of_rows(lanes: Mapping[str, str]) -> list[str]:
     return told
 
 
-def draw_board(
-    tasks: Mapping[str, Task],
-    lanes: Mapping[str, str],
-    results: Mapping[str, Mapping[str, Summary]],
-    firsts: Mapping[str, Collection[str]],
-    missing: Mapping[str, Collection[str]],
-) -> Figure:
+def draw_board(tasks: Tasks, lanes: Lanes, results: Results, firsts: Some, missing: Some) -> Figure:
     """Which models solve which tasks: the median over the seeds in each cell, and a mark filled as far as they get.
 
     The mark is filled where every seed is beyond the finish line, half filled where some are, hollow where none is.
@@ -416,21 +407,13 @@ def _legend(fig: Figure) -> None:
     fig.legend(handles=handles, handletextpad=0.5, columnspacing=1.4, **place)
 
 
-def describe_board(
-    tasks: Mapping[str, Task],
-    lanes: Mapping[str, str],
-    results: Mapping[str, Mapping[str, Summary]],
-    firsts: Mapping[str, Collection[str]],
-) -> str:
+def describe_board(tasks: Tasks, lanes: Lanes, results: Results, firsts: Some) -> str:
     """What :func:`draw_board` shows, in words: of each task who cannot be told from the best, and who solves it."""
     told = []
     for key, task in tasks.items():
         own = {lane: result for lane, result in results.get(key, {}).items() if lane in lanes and result["seeds"]}
-        best = [
-            f"{lanes[lane]} {short(task, own[lane]['median'])}"
-            for lane in lanes
-            if lane in own and lane in firsts.get(key, ()) and own[lane]["values"]
-        ]
+        first = [lane for lane in lanes if lane in own and lane in firsts.get(key, ()) and own[lane]["values"]]
+        best = [f"{lanes[lane]} {short(task, own[lane]['median'])}" for lane in first]
         full = sum(reached(result) == "full" for result in own.values())
         solved = "" if task["line"] is None else f"; {full} of {len(own)} reach {three(task['line'])} with every seed"
         told.append(f"{task['name']}: first {', '.join(best) or 'none'}{solved}")
@@ -440,9 +423,7 @@ def describe_board(
 # ------------------------------------------------------------------------------------------------ lengths
 
 
-def draw_lengths(
-    task: Task, lanes: Mapping[str, str], results: Mapping[int, Mapping[str, Summary]], *, x_label: str
-) -> Figure:
+def draw_lengths(task: Task, lanes: Lanes, results: Mapping[int, Mapping[str, Summary]], *, x_label: str) -> Figure:
     """The metric against the length, one small panel for each lane, with the others in grey behind it.
 
     A seed is a small dash, the median a large mark: filled where every seed is beyond the finish line, half filled
@@ -462,7 +443,7 @@ def draw_lengths(
     lengths = sorted(results)
     order = list(itertools.chain(*arrange(lanes).values()))
     found = {lane: {length: results[length][lane] for length in lengths if results[length].get(lane)} for lane in order}
-    medians = {lane: [own[T]["median"] if T in own else None for T in lengths] for lane, own in found.items()}
+    medians = {lane: [own[T]["median"] if T in own else np.nan for T in lengths] for lane, own in found.items()}
     curves = {lane: np.array(own, dtype=float) for lane, own in medians.items()}  # None turns to NaN
     columns = min(4, len(order))
     height = math.ceil(len(order) / columns)
@@ -511,10 +492,7 @@ def _length_panel(ax: Axes, task: Task, lane: str, curves: Mapping[str, np.ndarr
 # ------------------------------------------------------------------------------------------------ two tasks
 
 
-Results = Mapping[str, Mapping[str, Summary]]
-
-
-def draw_two_tasks(tasks: Mapping[str, Task], lanes: Mapping[str, str], results: Results) -> Figure:
+def draw_two_tasks(tasks: Tasks, lanes: Lanes, results: Results) -> Figure:
     """Two tasks against each other: who crosses the finish line of both, of one alone, and of neither.
 
     A mark is a lane's medians, a thin line the range of its seeds. It is filled where every seed is beyond both lines,
@@ -551,13 +529,13 @@ def draw_two_tasks(tasks: Mapping[str, Task], lanes: Mapping[str, str], results:
     return fig
 
 
-def describe_two_tasks(tasks: Mapping[str, Task], lanes: Mapping[str, str], results: Results) -> str:
+def describe_two_tasks(tasks: Tasks, lanes: Lanes, results: Results) -> str:
     """What :func:`draw_two_tasks` shows, in words: by the medians, who is beyond which line."""
     told = [f"{_called(key, tasks)}: {', '.join(own)}" for key, own in _quarters(tasks, lanes, results).items()]
     return f"Medians beyond the finish lines. {'; '.join(told)}."
 
 
-def _crossed(tasks: Mapping[str, Task], lanes: Mapping[str, str], results: Results) -> dict[str, tuple[bool, ...]]:
+def _crossed(tasks: Tasks, lanes: Lanes, results: Results) -> dict[str, tuple[bool, ...]]:
     """By lane, whether its median is beyond the line of each task."""
     found = {}
     for lane in lanes:
@@ -568,9 +546,7 @@ def _crossed(tasks: Mapping[str, Task], lanes: Mapping[str, str], results: Resul
     return found
 
 
-def _quarters(
-    tasks: Mapping[str, Task], lanes: Mapping[str, str], results: Results
-) -> dict[tuple[bool, ...], list[str]]:
+def _quarters(tasks: Tasks, lanes: Lanes, results: Results) -> dict[tuple[bool, ...], list[str]]:
     """The names of the lanes by what they cross; both first."""
     crossed = _crossed(tasks, lanes, results)
     keys = [(True, True), (True, False), (False, True), (False, False)]
@@ -578,7 +554,7 @@ def _quarters(
     return {key: own for key, own in found.items() if own}
 
 
-def _called(beyond: tuple[bool, ...], tasks: Mapping[str, Task]) -> str:
+def _called(beyond: tuple[bool, ...], tasks: Tasks) -> str:
     """What a quarter of the figure is called."""
     names = [task["name"] for task, crossed in zip(tasks.values(), beyond, strict=True) if crossed]
     return "Both" if len(names) == 2 else f"{names[0]} alone" if names else "Neither"

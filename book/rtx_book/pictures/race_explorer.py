@@ -35,13 +35,13 @@ _YOURS = (("-", "*"), ((0, (4, 2)), "X"), ((0, (1, 1.5)), "P"))
 """Line and marker of the reader's runs, in turn."""
 
 
+Costs = Mapping[tuple[str, str], Mapping[str, float]]
+Lanes = Mapping[str, str]
+Tasks = Mapping[str, Task]
+
+
 def race_explorer(
-    runs: Mapping[str, Sequence[Run]],
-    tasks: Mapping[str, Task],
-    costs: Mapping[tuple[str, str], Mapping[str, float]],
-    *,
-    yours: Sequence[Run] = (),
-    caption: str | None = None,
+    runs: Mapping[str, Sequence[Run]], tasks: Tasks, costs: Costs, *, yours: Sequence[Run] = (), caption: str = ""
 ) -> HTML:
     """Learning curves of every lane, by task and by budget in steps, seconds or FLOPs; works without a kernel.
 
@@ -195,7 +195,7 @@ LEGEND = (
 """What the marks say, for a caption."""
 
 
-def draw_ranks(ranks: Ranks, lanes: Mapping[str, str], label: str = "rank") -> Figure:
+def draw_ranks(ranks: Ranks, lanes: Lanes, label: str = "rank") -> Figure:
     """The lanes from best to worst, each a mark at its rank and a bar over its interval; better is to the right.
 
     Marks are filled where a lane cannot be told from the leader, whose interval is the grey ground.
@@ -225,18 +225,14 @@ def draw_ranks(ranks: Ranks, lanes: Mapping[str, str], label: str = "rank") -> F
     return fig
 
 
-def describe_ranks(said: str, ranks: Ranks, lanes: Mapping[str, str]) -> str:
+def describe_ranks(said: str, ranks: Ranks, lanes: Lanes) -> str:
     """What :func:`draw_ranks` shows, in words: the finding, then each lane's rank with its interval."""
     told = (f"{lanes[lane]} {r['place']:.3g} ({r['low']:.3g} to {r['high']:.3g})" for lane, r in ranks.items())
     return f"{said}. Rank and interval: {', '.join(told)}"
 
 
 def rank_explorer(
-    frames: Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]],
-    lanes: Mapping[str, str],
-    first: str | None = None,
-    *,
-    caption: str | None = None,
+    frames: Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]], lanes: Lanes, first: str | None = None
 ) -> HTML:
     """The lanes ranked within a budget: the reader picks the task, what is equal and how much; needs no kernel.
 
@@ -252,8 +248,6 @@ def rank_explorer(
         Their names by key.
     first
         The name of the task that is shown at first; by default the first of them.
-    caption
-        Line below, as HTML, after :data:`LEGEND`.
     """
     frames = {task: kinds for task, own in frames.items() if (kinds := {k: f for k, f in own.items() if f})}
     if first is not None:
@@ -275,8 +269,7 @@ def rank_explorer(
     content = f'<div class="room">{still}</div><noscript><p>The controls need JavaScript.</p></noscript>'
     title = html.escape(start["said"])
     told = {"tasks": tasks, "lanes": looks, "split": splits[0]}
-    caption = f"{LEGEND} {caption or ''}".strip()
-    return in_page(content + scripted("ranks"), caption, "explorer book-ranks", title=title, ranks=told)
+    return in_page(content + scripted("ranks"), LEGEND, "explorer book-ranks", title=title, ranks=told)
 
 
 def _frame(frame: Mapping[str, Any], keys: Sequence[str]) -> list[Any]:

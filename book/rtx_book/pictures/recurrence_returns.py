@@ -62,9 +62,8 @@ def describe_states(states: Mapping[str, Any], keys: Sequence[str], values: Sequ
         table = floats(f"states[{name!r}]", S, len(keys), len(values))
         rows = []
         for key, row in zip(keys, table, strict=True):
-            held = [
-                f"{value} {_short(number)}" for value, number in zip(values, row, strict=True) if abs(number) >= LEAST
-            ]
+            own = zip(values, row, strict=True)
+            held = [f"{value} {_short(number)}" for value, number in own if abs(number) >= LEAST]
             rows += [f"{key} {' and '.join(held)}"] if held else []
         said.append(f"{name}: {', '.join(rows) or 'empty'}")
     return "; ".join(said) + "."
@@ -183,7 +182,7 @@ def draw_tracking(shares: Mapping[str, Any], trained: int) -> Figure:
 
 
 def spectrum_frames(
-    panels: Mapping[str, Sequence[Sequence[Any]]], steps: Sequence[int], told: Mapping[str, Sequence[str]] | None = None
+    panels: Mapping[str, Sequence[Sequence[Any]]], steps: Sequence[int], told: Mapping[str, Sequence[str]]
 ) -> tuple[Figure, list[dict[str, Any]]]:
     """Eigenvalues of the step that each model makes at an input 0 and at an input 1, as training goes on.
 
@@ -223,11 +222,10 @@ def spectrum_frames(
             ax.plot([0], [0], linestyle="", gid=f"bit{bit}-{place}", **mark)
             for frame, pair in zip(frames, moments, strict=True):
                 frame[f"bit{bit}-{place}"] = _places(name, pair[bit])
-        if told:
-            ax.text(0.5, 0.02, "-", ha="center", va="bottom", transform=ax.transAxes, gid=f"told-{place}", color=INK)
-            for frame, text in zip(frames, told[name], strict=True):
-                frame[f"told-{place}"] = text
-        ax.set(xlim=(-1.25, 1.25), ylim=(-1.6 if told else -1.25, 1.25), aspect="equal", xticks=[-1, 0, 1], yticks=[])
+        ax.text(0.5, 0.02, "-", ha="center", va="bottom", transform=ax.transAxes, gid=f"told-{place}", color=INK)
+        for frame, text in zip(frames, told[name], strict=True):
+            frame[f"told-{place}"] = text
+        ax.set(xlim=(-1.25, 1.25), ylim=(-1.6, 1.25), aspect="equal", xticks=[-1, 0, 1], yticks=[])
         ax.set_title(name, fontsize=12)
         ax.grid(False)
         ax.spines[:].set_visible(False)

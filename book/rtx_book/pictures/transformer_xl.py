@@ -45,7 +45,7 @@ def _level(ax: Axes, value: float, name: str) -> None:
 
 
 def draw_position_losses(
-    losses: Mapping[str, Any], *, repeats: int, line: tuple[float, str] | None = None, height: float = 3.6
+    losses: Mapping[str, Any], *, repeats: int, line: tuple[float, str], height: float = 3.6
 ) -> Figure:
     """Mean loss at each position of a segment: without memory it is high behind every border.
 
@@ -74,8 +74,7 @@ def draw_position_losses(
     places = {r * length + mark: str(mark) for r in range(repeats) for mark in marks} | {repeats * length: str(length)}
     ax.set_xticks(list(places), list(places.values()))
     ax.set(xlim=(0.5, repeats * length + 0.5), xlabel="position in the segment", ylabel=_LOSS)
-    if line:
-        _level(ax, *line)
+    _level(ax, *line)
     label_lines(ax)
     return fig
 
@@ -99,7 +98,6 @@ def draw_costs(lengths: Sequence[int], ratios: Mapping[str, Any], published: Map
     ax.margins(x=0.08)
     for index, (name, curve) in enumerate(curves.items()):
         bands(ax, curve, name, steps=lengths, index=index, markevery=1)
-    beyond = max(published) > lengths[-1]  # points stand where names at the ends of the lines would
     ring: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 7, "markerfacecolor": "none"}
     ring |= {"color": INK, "markeredgewidth": 1.6}
     (points,) = ax.plot(list(published), list(published.values()), label="_published", **ring)
@@ -108,20 +106,18 @@ def draw_costs(lengths: Sequence[int], ratios: Mapping[str, Any], published: Map
         above = published[length] > np.interp(length, lengths, line)  # away from the first curve
         shift, ha, va = ((-7, 2), "right", "bottom") if above else ((7, -2), "left", "top")
         name_at(ax, f"{published[length]:,.4g}", (length, published[length]), shift, ha=ha, va=va)
-    named = dict(zip(curves, ax.get_lines(), strict=False)) if beyond else {}
-    ax.legend([*named.values(), points], [*named, "Dai et al. 2019"], loc="upper left")
+    # Published points stand where names at the ends of the lines would.
+    ax.legend([*ax.get_lines()[: len(curves)], points], [*curves, "Dai et al. 2019"], loc="upper left")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
         axis.set_minor_formatter(NullFormatter())
     ax.set(xlabel="attention length (tokens)", ylabel="sliding window / memory,\ntime per token (ratio)")
-    if not beyond:
-        label_lines(ax)
     return fig
 
 
 def draw_test_memory(
-    losses: Mapping[str, Any], memories: Sequence[int], *, trained: Mapping[str, int], line: Any = None
+    losses: Mapping[str, Any], memories: Sequence[int], *, trained: Mapping[str, int], line: tuple[float, str]
 ) -> Figure:
     """Loss against the memory that a model is tested with; the memory of its training is ringed.
 
@@ -138,7 +134,7 @@ def draw_test_memory(
     """
     places = list(memories)
     curves = several("losses", losses, "[seeds]", len(places))
-    fig, ax = plt.subplots(figsize=(5.8, 4.4 if line else 3.9))
+    fig, ax = plt.subplots(figsize=(5.8, 4.4))
     for index, (name, curve) in enumerate(curves.items()):
         at = places.index(trained[name])
         drawn = bands(ax, curve, name, steps=range(len(places)), **memory_look(name, index) | {"markevery": 1})
@@ -146,8 +142,7 @@ def draw_test_memory(
         ax.plot(at, np.median(curve, axis=0)[at], "o", color=drawn.get_color(), label="_trained", **ring)
     ax.set_xticks(range(len(places)), [f"{memory:,}" for memory in places])
     ax.set(xlabel="memory in the test (positions)", ylabel=f"test {_LOSS}", xlim=(-0.3, len(places) - 0.7))
-    if line:
-        _level(ax, *line)
+    _level(ax, *line)
     label_lines(ax)
     return fig
 
@@ -157,8 +152,7 @@ def draw_context_use(
     losses: Mapping[str, Any],
     contexts: Sequence[int],
     reach: Mapping[str, int],
-    *,
-    line: tuple[float, str] | None = None,
+    line: tuple[float, str],
 ) -> Figure:
     """How far back one character has an effect, above how far back more context lowers the loss.
 
@@ -192,8 +186,7 @@ def draw_context_use(
     top.set(yscale="log", ylabel="effect of one character\n(largest change of a logit)")
     bottom.set(xlim=(0, max([contexts[-1], *reach.values()]) + 8), ylabel=_LOSS)
     bottom.set_xlabel("characters back (above); context given (below)")
-    if line:
-        baseline(bottom, *line, at=0.35)  # between the vertical lines
+    baseline(bottom, *line, at=0.35)  # between the vertical lines
     top.legend(loc="upper center")  # at the ends of its lines the names would stand on the others
     label_lines(bottom)
     return fig

@@ -15,12 +15,7 @@ from rtx_lib.plots.style import CYCLE, INK, MARKERS, look
 
 
 def gradient_frames(
-    norms: Any,
-    eigenvalues: Any,
-    titles: Sequence[str],
-    *,
-    curve: tuple[Sequence[float], Sequence[float]],
-    line: float | None = None,
+    norms: Any, eigenvalues: Any, titles: Sequence[str], *, curve: tuple[Sequence[float], Sequence[float]], line: float
 ) -> tuple[Figure, list[dict[str, Any]]]:
     """A training run: the error with a cursor, the gradient's norm at every step, the recurrent weights' eigenvalues.
 
@@ -50,9 +45,8 @@ def gradient_frames(
     top.plot(steps, errors, color=CYCLE[2], linestyle="-")
     top.axvline(steps[0], gid="cursor", color=INK, linestyle=":", linewidth=1.4)
     top.plot(steps[:1], errors[:1], "o", gid="now", color=CYCLE[2], markersize=7)
-    top.set(xlabel="training step", ylabel="error", ylim=(0, 1.15 * min(errors.max(), 2 * (line or errors.max()))))
-    if line is not None:
-        baseline(top, line, "")
+    top.set(xlabel="training step", ylabel="error", ylim=(0, 1.15 * min(errors.max(), 2 * line)))
+    baseline(top, line, "")
     top.set_title("-", gid="title")
     left.semilogy([1, T], [1, 1], gid="gradient", marker="o", color=CYCLE[0], linestyle="-", markersize=4)
     ticks = [1, *range(max(T // 4, 1), T + 1, max(T // 4, 1))]

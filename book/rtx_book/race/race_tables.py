@@ -1,6 +1,5 @@
 """Rows of the tables of a race, and the frames of its explorer: what is typed in them comes out of the records."""
 
-import html
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,6 +8,9 @@ from rtx_book.race.race import Race, RateEffect
 from rtx_book.race.ranking import KINDS, Ranking, amounts, ranking
 from rtx_book.records.seeds import Record, solved, told_share
 from rtx_book.words import few
+
+Names = Mapping[str, str]
+"""What tasks or lanes are called, by their keys."""
 
 COLUMNS = ["model", "task", "median", "range", "solved", "steps to the line", "s to it", "TFLOP to it", "rate"]
 """Heads of the table whose rows are :func:`table_rows`."""
@@ -40,7 +42,7 @@ def cost_rows(race: Race, task: str, positions: int) -> list[tuple[str, ...]]:
 def rate_rows(
     effects: Mapping[str, RateEffect],
     tasks: Mapping[str, Mapping[str, Any]],
-    lanes: Mapping[str, str],
+    lanes: Names,
     write: Callable[[float], str],
 ) -> list[tuple[str, ...]]:
     """Of each task its name and loss, the three distances of what the rate is worth, and its leader's fall.
@@ -90,9 +92,7 @@ def again_rows(race: Race, task: str, again: Mapping[str, Mapping[str, Sequence[
     return rows
 
 
-def table_rows(
-    race: Race, names: Mapping[str, str], write: Callable[[float], str], *, page: str = "../book/records.html"
-) -> list[list[Any]]:
+def table_rows(race: Race, names: Names, write: Callable[[float], str]) -> list[list[Any]]:
     """A row for each task and lane, the best first, with cells as ``sortable_table`` of ``rtx_lib.plots`` takes them.
 
     Parameters
@@ -103,8 +103,6 @@ def table_rows(
         Of the tasks.
     write
         How a number is written.
-    page
-        Where the links to records point, relative to the reader's page.
     """
     rows = []
     for task, lane in [(t, m) for t in race.finish for m in race.order(t)]:
@@ -116,7 +114,7 @@ def table_rows(
             ends = own["low"], f"{write(low)} to {write(high)}"
         lost = f", {own['diverged']} diverged" * bool(own["diverged"])
         told = write(own["median"]) if own["values"] else "diverged"
-        median = own["median"], told, f"{page}#recipe-{first['recipe']}"
+        median = own["median"], told, f"../book/records.html#recipe-{first['recipe']}"
         solved = own["solved"], f"{own['solved']}/{own['seeds']}{lost}"
         time = None if seconds is None else (seconds, f"{seconds:,.0f}")
         work = None if flops is None else (flops, f"{flops / 1e12:.2f}")
@@ -134,19 +132,17 @@ def told_amount(kind: str, amount: float) -> str:
     return f"{text} {kind.removesuffix('s') if text == '1' else kind}"
 
 
-def told_lead(found: Ranking, lanes: Mapping[str, str]) -> str:
+def told_lead(found: Ranking, lanes: Names) -> str:
     """Who is first, and who cannot be told from the first: ``TCN is first; GRU and LSTM cannot be told from it``."""
     best = min(rank.place for rank in found.ranks.values())
     first = [lanes[lane] for lane, rank in found.ranks.items() if rank.place == best]
     near = [lanes[lane] for lane in found.groups[0] if found.ranks[lane].place > best]
     verb, them = ("is", "it") if len(first) == 1 else ("are", "them")
-    others = (
-        f"; {few(near, 'models')} cannot be told from {them}" if near else f", and all others can be told from {them}"
-    )
-    return f"{few(first, 'models')} {verb} first{others}"
+    others = f"; {few(near, 'models')} cannot be told from" if near else ", and all others can be told from"
+    return f"{few(first, 'models')} {verb} first{others} {them}"
 
 
-def rank_frames(race: Race, names: Mapping[str, str], count: int = 10) -> dict[str, dict[str, list[dict[str, Any]]]]:
+def rank_frames(race: Race, names: Names) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """The rankings within equal budgets, as ``rank_explorer`` of ``rtx_lib.plots`` takes them, on the validation split.
 
     Parameters
@@ -155,8 +151,6 @@ def rank_frames(race: Race, names: Mapping[str, str], count: int = 10) -> dict[s
         The race; on a task without costs only steps are there.
     names
         Of the tasks.
-    count
-        At most so many budgets of each kind.
 
     Returns
     -------
@@ -166,7 +160,7 @@ def rank_frames(race: Race, names: Mapping[str, str], count: int = 10) -> dict[s
     """
     found: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for task, kind in itertools.product(race.finish, KINDS):
-        for amount in amounts(race, task, kind, count):
+        for amount in amounts(race, task, kind):
             one, told = ranking(race, task, kind, amount), told_amount(kind, amount)
             said = f"{names[task]}, {one.split}, after {told}: {told_lead(one, race.lanes)}"
             frame = {"amount": told, "said": said, "split": one.split, "ranks": one.rows}
@@ -174,15 +168,6 @@ def rank_frames(race: Race, names: Mapping[str, str], count: int = 10) -> dict[s
     return found
 
 
-def csv_link(count: int, *, file: str = "../book/results/race.csv") -> str:
-    """A link to the file of all runs (:mod:`rtx_book.race.race_csv`), as HTML.
-
-    Parameters
-    ----------
-    count
-        Of its rows.
-    file
-        Where the site has it, relative to the reader's page.
-    """
-    name = html.escape(file.rpartition("/")[2])
-    return f'<a href="{html.escape(file)}" download="{name}">All {count:,} runs as one table, {name}</a>'
+def csv_link(count: int) -> str:
+    """A link to the file of all runs (:mod:`rtx_book.race.race_csv`), so many rows, as HTML."""
+    return f'<a href="../book/results/race.csv" download="race.csv">All {count:,} runs as one table, race.csv</a>'

@@ -15,7 +15,7 @@ import functools
 import itertools
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import eq, lt, mul
 
@@ -272,35 +272,31 @@ def ranking(race: Race, task: str, kind: str | None = None, amount: float | None
     return _ranked(race, {task: amount}, kind, "best")
 
 
-def over_tasks(
-    race: Race, kind: str | None = None, *, share: float = 1.0, tasks: Sequence[str] = (), ties: str = "mean"
-) -> Ranking:
-    """The lanes' mean ranks over tasks, with intervals over the seeds; the tasks are as they are.
+def over_tasks(race: Race, kind: str | None = None, *, ties: str = "mean") -> Ranking:
+    """The lanes' mean ranks over all tasks on which every lane has runs, and costs where they count.
+
+    The intervals are over the seeds; the tasks are as they are.
 
     Parameters
     ----------
     race
         With costs, where the budget is in FLOPs or seconds.
     kind
-        What an equal budget is counted in: then the validation split ranks. Without one the test split does.
-    share
-        How much of each task's :func:`largest` equal budget is given, above 0.
-    tasks
-        On which; by default all on which every lane has runs, and costs where they count.
+        What the :func:`largest` equal budget of each task is counted in: then the validation split ranks. Without one
+        the test split does.
     ties
         Which of their ranks lanes that tie share, one of ``TIES``.
 
     Raises
     ------
     ValueError
-        If no such task is left, or a lane lacks one of the ``tasks``.
+        If there is no such task.
     """
     able = {task: set(race.results[task] if kind is None else _prices(race, task, kind)) for task in race.finish}
-    tasks = tuple(tasks) or tuple(task for task, lanes in able.items() if lanes == set(race.lanes))
-    if not tasks or any(able.get(task) != set(race.lanes) for task in tasks):
-        raise ValueError(f"tasks must be some on which all {len(race.lanes)} lanes can be ranked, got {list(tasks)}")
-    most = {task: None if kind is None else largest(race, task, kind) for task in tasks}
-    return _ranked(race, {task: None if own is None else share * own for task, own in most.items()}, kind, ties)
+    tasks = [task for task, lanes in able.items() if lanes == set(race.lanes)]
+    if not tasks:
+        raise ValueError(f"race must have a task on which all {len(race.lanes)} lanes can be ranked, got none")
+    return _ranked(race, {task: None if kind is None else largest(race, task, kind) for task in tasks}, kind, ties)
 
 
 def _ranked(race: Race, budgets: Mapping[str, float | None], kind: str | None, ties: str) -> Ranking:

@@ -25,7 +25,7 @@ import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rtx_book.records.seeds import steps_to
@@ -34,12 +34,7 @@ Records = Mapping[str, Sequence[Mapping[str, Any]]]
 
 MARK = re.compile(r'<span data-record="([^"]*)"(?: title="[^"]*")?>([^<]*)</span>')
 NUMBER = re.compile(r"([-+−]?)(\d+|\d{1,3}(?:,\d{3})+)(?:\.(\d+))?([ \xa0]?%)?")
-STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
-    "median": statistics.median,
-    "mean": statistics.fmean,
-    "min": min,
-    "max": max,
-}
+STATISTICS: dict[str, Any] = {"median": statistics.median, "mean": statistics.fmean, "min": min, "max": max}
 FIXED = ("parameters", "seeds", "diverged")
 
 

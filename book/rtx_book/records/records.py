@@ -117,8 +117,8 @@ def load_speeds(path: Path | None = None) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
-def load_costs(task: str | None = None) -> dict[tuple[str, str], dict[str, float]]:
-    """What a training step of the race costs, by task and lane, or of one task only; empty if nothing was measured.
+def load_costs() -> dict[tuple[str, str], dict[str, float]]:
+    """What a training step of the race costs, by task and lane; empty if nothing was measured.
 
     ``seconds_per_step`` on one thread of a CPU, ``flops_per_step`` and ``parameters``, as the case ``race`` of
     :mod:`rtx_book.bench` measured them.
@@ -126,7 +126,7 @@ def load_costs(task: str | None = None) -> dict[tuple[str, str], dict[str, float
     found = (one["rows"] for one in load_speeds() if one["case"] == "race" and not one["machine"]["gpu"])
     keyed = {(row["case"].removeprefix("race-"), row["variant"]): row for rows in found for row in rows}
     names = ("seconds_per_step", "flops_per_step", "parameters")
-    return {key: {name: row[name] for name in names} for key, row in keyed.items() if task in (None, key[0])}
+    return {key: {name: row[name] for name in names} for key, row in keyed.items()}
 
 
 def load_trainer() -> dict[str, Any]:

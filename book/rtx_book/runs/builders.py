@@ -120,17 +120,8 @@ def _begun(model: Callable[..., nn.Module], table: str) -> Callable[..., nn.Modu
     return build
 
 
-def _bert_sentences(
-    task: Any,
-    weights: str,
-    *,
-    trained: bool = True,
-    domain_steps: int = 0,
-    frozen: bool = False,
-    kind: str = "mean",
-    dropout: float = 0.1,
-) -> nn.Module:
-    """BERT from the book's weights, or as they began, with a layer for classes; ``frozen``: which alone is trained.
+def _bert_sentences(task: Any, weights: str, *, trained: bool = True, domain_steps: int = 0) -> nn.Module:
+    """BERT from the book's weights, or as they began, with a layer for classes.
 
     With ``domain_steps`` it first goes on with masked words for so many steps, on the task's own training sentences,
     which need no labels for that.
@@ -138,9 +129,7 @@ def _bert_sentences(
     bert, _ = pretrained.load(weights, trained=trained)
     if domain_steps:
         bert.load_state_dict(_in_domain(weights, trained, task.source, task.length, domain_steps))
-    model = models.BERTClassifier(bert, task.output_size, kind=kind, dropout=dropout)
-    model.encoder.requires_grad_(not frozen)
-    return model
+    return models.BERTClassifier(bert, task.output_size, kind="mean", dropout=0.1)
 
 
 @functools.lru_cache(maxsize=2)
@@ -155,18 +144,14 @@ def _in_domain(weights: str, trained: bool, source: str, length: int, steps: int
     return bert.state_dict()
 
 
-def _gpt_sentences(
-    task: Any, weights: str, *, trained: bool = True, auxiliary: bool = False, dropout: float = 0.1
-) -> nn.Module:
+def _gpt_sentences(task: Any, weights: str, *, trained: bool = True, auxiliary: bool = False) -> nn.Module:
     """GPT from the book's weights, or as they began, with a layer for classes."""
     gpt, _ = pretrained.load(weights, trained=trained)
-    return models.GPTClassifier(gpt, task.output_size, auxiliary=auxiliary, dropout=dropout)
+    return models.GPTClassifier(gpt, task.output_size, auxiliary=auxiliary, dropout=0.1)
 
 
-def word_vectors(
-    rows: torch.Tensor, vocabulary: int, width: int, *, passes: int = 3, std: float = 0.05
-) -> torch.Tensor:
-    """Vectors (V, D) of skip-gram, trained on rows of ids (N, T), with mean 0 and this standard deviation.
+def word_vectors(rows: torch.Tensor, vocabulary: int, width: int) -> torch.Tensor:
+    """Vectors (V, D) of skip-gram, trained on rows of ids (N, T), with mean 0 and a standard deviation of 0.05.
 
     What never occurs, and the special tokens, are drawn with the same deviation.
     """
@@ -175,11 +160,11 @@ def word_vectors(
     how: dict[str, Any] = {"keep": keep_probability, "noise": cumulative_table}
     pairs = tasks.SkipGrams(texts, vocabulary, left_out=range(len(SPECIAL)), **how)
     model = models.Word2Vec(vocabulary, width)
-    fit_word2vec(model, pairs.passes(passes, generator=generator))
+    fit_word2vec(model, pairs.passes(3, generator=generator))
     seen, vectors = pairs.counts > 0, torch.randn(vocabulary, width, generator=generator)
     found = model.inputs.detach()[seen]
     vectors[seen] = (found - found.mean(0)) / found.std()
-    return vectors * std
+    return 0.05 * vectors
 
 
 def _captioner(task: Any, **how: Any) -> nn.Module:
@@ -313,13 +298,12 @@ def rule(recipe: Recipe, model: nn.Module) -> dict[str, Any]:
     ValueError
         For an unknown schedule or optimizer, or a slow rate without parameters.
     """
+    judged = recipe.keep_best or "loss"
     schedules: dict[str, Callable[[], Any]] = {
         "constant": lambda: warmup_constant(recipe.warmup) if recipe.warmup else None,
         "cosine": lambda: warmup_cosine(recipe.steps, recipe.warmup, recipe.floor),
         "staircase": lambda: staircase(recipe.drop_every, recipe.drop),
-        "plateau": lambda: drop_on_plateau(
-            recipe.drop_every, recipe.drop, recipe.keep_best or "loss", recipe.drop_after
-        ),
+        "plateau": lambda: drop_on_plateau(recipe.drop_every, recipe.drop, judged, recipe.drop_after),
     }
     if recipe.schedule not in schedules:
         raise ValueError(f"schedule must be one of {list(schedules)}, got {recipe.schedule!r}")

@@ -77,11 +77,8 @@ def overlap(sources: Sequence[str], labelled_source: str, without: Sequence[str]
     read = {_letters(words) for words in sentences(*sources, without=without)}
     tested = [_letters(row.words) for row in labelled(labelled_source)["test"]]
     found = [text for text in tested if text in read]
-    return {
-        "sentences": len(tested),
-        "found": len(found),
-        "found, four words or more": sum(len(text.split()) > 3 for text in found),
-    }
+    longer = sum(len(text.split()) > 3 for text in found)
+    return {"sentences": len(tested), "found": len(found), "found, four words or more": longer}
 
 
 def _letters(words: Iterable[str]) -> str:

@@ -68,9 +68,8 @@ def measured(found: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
         for name, one in found.items():
             if one.get("mixer", "Recurrence") == mixer:
                 own = trained(planted(mixed, one["right"], one["wrong"]))
-                failed = {
-                    line.name: [line.number, line.meaning] for line in own["report"].lines if line.passes is False
-                }
+                wrong = [line for line in own["report"].lines if line.passes is False]
+                failed = {line.name: [line.number, line.meaning] for line in wrong}
                 record["mistakes"][name] = {"losses": points(own["losses"]), "failed": failed}
                 record |= {"report": repr(own["report"])} if name == REPORTED else {}
                 print(name, *failed, record["mistakes"][name]["losses"][-1], flush=True)

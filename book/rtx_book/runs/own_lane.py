@@ -1,5 +1,6 @@
 """A lane of the race for the reader's own module: sized to the budget, tuned and trained as the others are."""
 
+import bisect
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
@@ -83,13 +84,11 @@ def fitting_size(make: Make, task: Any, wanted: int) -> int:
     def count(size: int) -> int:
         return parameter_count(OwnLane(make(task.input_size, size), task.input_size, task.output_size, task.vocabulary))
 
-    low, high = 1, 2
+    high = 2
     while count(high) < wanted and high < LARGEST:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if count(middle) < wanted else (low, middle)
-    size = min((low, high), key=lambda size: abs(count(size) - wanted))
+        high *= 2
+    enough = bisect.bisect_left(range(high), wanted, high // 2, key=count)
+    size = min((max(1, enough - 1), enough), key=lambda size: abs(count(size) - wanted))
     if abs(count(size) - wanted) > 0.05 * wanted:
         got = f"{count(size):,} with size {size}"
         raise ValueError(f"make must have a size with about {wanted:,} parameters, closest were {got}")

@@ -18,8 +18,8 @@ from rtx_book.runs.recipes import race as plan
 Records = dict[str, list[Record]]
 
 
-def rate(task: str, lane: str, folder: Path | None = None) -> float:
-    """The learning rate that a lane has won with on a task of the race.
+def winner(task: str, lane: str, folder: Path | None = None) -> Recipe:
+    """The recipe that a lane has raced with on a task, at the rate that has won.
 
     Parameters
     ----------
@@ -36,12 +36,7 @@ def rate(task: str, lane: str, folder: Path | None = None) -> float:
     won = plain_names(folder).get(f"race-{task}-{lane}")
     if won is None:
         raise ValueError(f"task and lane must be a cell of the race whose rate is decided, got {task!r} and {lane!r}")
-    return BESIDE[won].lr
-
-
-def winner(task: str, lane: str, length: int | None = None, folder: Path | None = None) -> Recipe:
-    """The recipe that a lane has raced with on a task, at the length of the race unless another is given."""
-    return plan.race(task, lane, rate(task, lane, folder), length)
+    return BESIDE[won]
 
 
 def recorded(records: Records | None = None, *, lengths: bool = False) -> Race:
@@ -91,8 +86,9 @@ def choose(folder: Path) -> dict[str, str]:
     A name is there when its rate is decided; that of other lengths, sizes or seeds has the rate of the same rule.
     """
     names = {}
-    for task, rates in tuning.chosen(folder).items():
-        for lane, lr in rates.items():
+    for task, lane in plan.CELLS:
+        lr, _ = tuning.tuned(task, lane, folder)
+        if lr is not None:
             names[f"race-{task}-{lane}"] = plan.race(task, lane, lr).name
             for length in plan.LENGTHS.get(task, ())[::2]:
                 names[f"race-{task}-{lane}-{length}"] = plan.race(task, lane, lr, length).name

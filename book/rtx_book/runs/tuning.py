@@ -6,11 +6,11 @@ that is trained, because a model at chance has an accuracy of chance at any rate
 
 import itertools
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rtx_book.paths import runs_folder
 from rtx_book.records.records import Record
 from rtx_book.runs.recipes import Recipe, hybrids, parallel, returns, scenes, state_space, topics
 from rtx_book.runs.recipes import race as plan
@@ -56,7 +56,7 @@ def finalists(losses: Mapping[float, float]) -> list[float]:
     return [*best, *between] if len(between) == 1 else best
 
 
-def tuned(task: str, lane: str, folder: Path | None = None) -> tuple[float | None, Runs]:
+def tuned(task: str, lane: str, folder: Path) -> tuple[float | None, Runs]:
     """The rate that a lane has won with on a task, None while runs are missing that decide it, and the next runs.
 
     Parameters
@@ -64,63 +64,30 @@ def tuned(task: str, lane: str, folder: Path | None = None) -> tuple[float | Non
     task, lane
         A cell of the race.
     folder
-        Where the records are; the book's results if None.
+        Where the records are.
     """
-    folder = folder or runs_folder()
-
-    def losses(recipe: Recipe, seeds: Iterable[int], next_runs: Runs) -> list[float]:
-        found = []
-        for seed in seeds:
-            _, record = made(folder, recipe, seed)
-            if record is None:
-                next_runs.append((recipe, seed))
-            else:
-                found.append(loss(record, recipe))
-        return found
-
-    def trials(rates: Iterable[float], next_runs: Runs) -> dict[float, float]:
-        own = {lr: losses(plan.trial(task, lane, lr), (0,), next_runs) for lr in rates}
-        return {lr: found[0] for lr, found in own.items() if found}
-
-    next_runs: Runs = []
-    tried = trials(plan.RATES, next_runs)
-    while not next_runs and (further := beyond(ranked(tried)[0], tried)):
-        tried |= trials([further], next_runs)
+    tried, missing = _searched(plan.RATES, partial(plan.trial, task, lane), (0,), folder)
     finals = finalists(tried)
     *first, third = plan.FINAL_SEEDS
-    while not next_runs:
-        found = {lr: losses(plan.race(task, lane, lr), first, next_runs) for lr in finals}
-        if next_runs:
+    while not missing:
+        recipes = {lr: plan.race(task, lane, lr) for lr in finals}
+        if missing := _missing(recipes.values(), first, folder):
             break
+        found = {lr: _losses(own, first, folder) for lr, own in recipes.items()}
         # Whoever has two seeds behind both of another has the worse median, whatever the third ones say.
         least = min(max(own) for own in found.values())
-        left = {
-            lr: own + losses(plan.race(task, lane, lr), [third], next_runs)
-            for lr, own in found.items()
-            if min(own) <= least
-        }
-        if next_runs:
+        left = {lr: recipes[lr] for lr, own in found.items() if min(own) <= least}
+        if missing := _missing(left.values(), [third], folder):
             break
-        won = ranked({lr: statistics.median(own) for lr, own in left.items()})[0]
-        if further := beyond(won, (*tried, *finals)):
-            finals.append(further)
-            continue
-        losses(plan.race(task, lane, won), plan.SEEDS[len(plan.FINAL_SEEDS) :], next_runs)
-        return won, next_runs
-    return None, next_runs
+        won = ranked({lr: statistics.median(_losses(own, plan.FINAL_SEEDS, folder)) for lr, own in left.items()})[0]
+        further = beyond(won, (*tried, *finals))
+        if further is None:
+            return won, _missing([recipes[won]], plan.SEEDS[len(plan.FINAL_SEEDS) :], folder)
+        finals.append(further)
+    return None, missing
 
 
-def chosen(folder: Path | None = None) -> dict[str, dict[str, float]]:
-    """By task and lane the rates that are decided."""
-    rates: dict[str, dict[str, float]] = {task: {} for task in plan.TASKS}
-    for task, lane in plan.CELLS:
-        won, _ = tuned(task, lane, folder)
-        if won is not None:
-            rates[task][lane] = won
-    return rates
-
-
-def large_tuned(task: str, lane: str, folder: Path | None = None) -> tuple[float | None, Runs]:
+def large_tuned(task: str, lane: str, folder: Path) -> tuple[float | None, Runs]:
     """As :func:`tuned`, of a larger model.
 
     It tries the rate of the small one and both its neighbours with one seed, where the best is the last of its side the
@@ -131,18 +98,14 @@ def large_tuned(task: str, lane: str, folder: Path | None = None) -> tuple[float
         return None, []
     place = GRID.index(small)
     rates = GRID[max(0, place - 1) : place + 2]
-    while not (missing := _missing([plan.large(task, lane, lr) for lr in rates], plan.SEEDS[:1], folder)):
-        tried = {lr: plan.large(task, lane, lr) for lr in rates}
-        losses = {lr: loss(made(folder or runs_folder(), own, 0)[1] or {}, own) for lr, own in tried.items()}
-        won = ranked(losses)[0]
-        if further := beyond(won, rates):
-            rates.append(further)
-            continue
-        return won, _missing([tried[won]], plan.SEEDS, folder)
-    return None, missing
+    tried, missing = _searched(rates, partial(plan.large, task, lane), plan.SEEDS[:1], folder)
+    if missing:
+        return None, missing
+    won = ranked(tried)[0]
+    return won, _missing([plan.large(task, lane, won)], plan.SEEDS, folder)
 
 
-def repeated(task: str, lane: str, folder: Path | None = None) -> tuple[list[Recipe], Runs]:
+def repeated(task: str, lane: str, folder: Path) -> tuple[list[Recipe], Runs]:
     """What a lane runs again, nothing while its rate is not decided, and the runs of it that are missing."""
     won, _ = tuned(task, lane, folder)
     recipes = [] if won is None else [again(plan.race(task, lane, won), own) for own in AGAIN_SETS]
@@ -150,35 +113,48 @@ def repeated(task: str, lane: str, folder: Path | None = None) -> tuple[list[Rec
 
 
 def returned(
-    recipe: Recipe, folder: Path | None = None, by: Any = None, seeds: Iterable[int] = returns.TUNING_SEEDS
+    recipe: Recipe,
+    folder: Path,
+    trial: Callable[[Recipe, float], Recipe] = returns.trial,
+    seeds: Sequence[int] = returns.TUNING_SEEDS,
 ) -> tuple[float | None, Runs]:
     """The rate of a mixer: of the least median loss; None while runs are missing that decide it, and these."""
+    tried, missing = _searched(returns.RATES, partial(trial, recipe), seeds, folder)
+    return None if missing else ranked(tried)[0], missing
+
+
+def _searched(
+    rates: Iterable[float], trial: Callable[[float], Recipe], seeds: Sequence[int], folder: Path
+) -> tuple[dict[float, float], Runs]:
+    """The median loss by rate, of these rates and beyond the best one while it is the last; none while runs miss."""
     tried: dict[float, float] = {}
-    rates: list[float] = [*returns.RATES]
     while rates:
-        trials = {lr: (by or returns).trial(recipe, lr) for lr in rates}
+        trials = {lr: trial(lr) for lr in rates}
         if missing := _missing(trials.values(), seeds, folder):
-            return None, missing
-        for lr, own in trials.items():
-            runs = (made(folder or runs_folder(), own, seed)[1] or {} for seed in seeds)
-            tried[lr] = statistics.median(loss(run, own) for run in runs)
+            return {}, missing
+        tried |= {lr: statistics.median(_losses(own, seeds, folder)) for lr, own in trials.items()}
         further = beyond(ranked(tried)[0], tried)
         rates = [] if further is None else [further]
-    return ranked(tried)[0], []
+    return tried, []
 
 
-def _lengthened(task: str, lane: str, folder: Path | None) -> tuple[None, Runs]:
+def _losses(recipe: Recipe, seeds: Iterable[int], folder: Path) -> list[float]:
+    """What the runs of a recipe, which are all there, are judged by."""
+    return [loss(made(folder, recipe, seed)[1] or {}, recipe) for seed in seeds]
+
+
+def _missing(recipes: Iterable[Recipe], seeds: Iterable[int], folder: Path) -> Runs:
+    pairs = itertools.product(recipes, seeds)
+    return [(recipe, seed) for recipe, seed in pairs if made(folder, recipe, seed)[1] is None]
+
+
+def _lengthened(task: str, lane: str, folder: Path) -> tuple[None, Runs]:
     won, _ = tuned(task, lane, folder)
     recipes = [] if won is None else [plan.race(task, lane, won, length) for length in plan.LENGTHS[task][::2]]
     return None, _missing(recipes, plan.FINAL_SEEDS, folder)
 
 
-def _missing(recipes: Iterable[Recipe], seeds: Iterable[int], folder: Path | None) -> Runs:
-    pairs = itertools.product(recipes, seeds)
-    return [(recipe, seed) for recipe, seed in pairs if made(folder or runs_folder(), recipe, seed)[1] is None]
-
-
-def _in_order(rule: Callable[..., tuple[Any, Runs]], cells: Iterable[tuple[str, str]], folder: Path | None) -> Runs:
+def _in_order(rule: Callable[..., tuple[Any, Runs]], cells: Iterable[tuple[str, str]], folder: Path) -> Runs:
     """What follows of several cells by a rule, the trials first, then seed by seed."""
     runs = [run for task, lane in cells for run in rule(task, lane, folder)[1]]
     return sorted(runs, key=lambda run: (not _is_trial(run), run[1]))
@@ -188,42 +164,42 @@ def _is_trial(run: tuple[Recipe, int]) -> bool:
     return run[0].name.startswith("trial-")
 
 
-def next_runs(folder: Path | None = None) -> Runs:
+def next_runs(folder: Path) -> Runs:
     """All runs of the race that follow from the records in ``folder``, the trials first."""
     return _in_order(tuned, plan.CELLS, folder)
 
 
-def next_trials(folder: Path | None = None) -> Runs:
+def next_trials(folder: Path) -> Runs:
     """Those of them that are trials."""
     return [run for run in next_runs(folder) if _is_trial(run)]
 
 
-def next_lengths(folder: Path | None = None) -> Runs:
+def next_lengths(folder: Path) -> Runs:
     """Runs of other lengths, at the rates that are decided."""
     return _in_order(_lengthened, itertools.product(plan.LENGTHS, plan.LANES), folder)
 
 
-def next_large(folder: Path | None = None) -> Runs:
+def next_large(folder: Path) -> Runs:
     """Runs of larger models that follow from the records in ``folder``."""
     return _in_order(large_tuned, itertools.product(plan.LARGE_TASKS, plan.LARGE), folder)
 
 
-def next_rates(folder: Path | None = None) -> Runs:
+def next_rates(folder: Path) -> Runs:
     """Trials of what is ``TUNED``, seed by seed."""
     own = [returned(recipe, folder, seeds=seeds)[1] for seeds, recipes in TUNED.items() for recipe in recipes]
     return sorted(itertools.chain(*own), key=lambda run: run[1])
 
 
-def next_returned_again(folder: Path | None = None) -> Runs:
+def next_returned_again(folder: Path) -> Runs:
     """Its runs with fresh seeds, on two sets of instructions."""
     return sorted(_missing(returns.REPEATED, AGAIN_SEEDS, folder), key=lambda run: run[1])
 
 
-def next_told(folder: Path | None = None) -> Runs:
+def next_told(folder: Path) -> Runs:
     """Trials of the models that caption scenes."""
-    return [run for recipe in scenes.RECIPES for run in returned(recipe, folder, scenes, scenes.SEEDS)[1]]
+    return [run for recipe in scenes.RECIPES for run in returned(recipe, folder, scenes.trial, scenes.SEEDS)[1]]
 
 
-def next_again(folder: Path | None = None) -> Runs:
+def next_again(folder: Path) -> Runs:
     """Runs of the lanes of ``AGAIN_TASKS`` with fresh seeds, on two sets of instructions."""
     return _in_order(repeated, itertools.product(plan.AGAIN_TASKS, plan.LANES), folder)

@@ -99,10 +99,8 @@ def repaired(text: str) -> str:
 def sitemap(address: str, pages: Iterable[str]) -> str:
     """The list of pages for search engines."""
     rows = "".join(f"<url><loc>{escape(address + page)}</loc></url>\n" for page in sorted(pages))
-    return (
-        '<?xml version="1.0" encoding="utf-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
-        f"{rows}</urlset>\n"
-    )
+    head = '<?xml version="1.0" encoding="utf-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+    return f"{head}{rows}</urlset>\n"
 
 
 def put_csv(results: Path, target: Path) -> None:

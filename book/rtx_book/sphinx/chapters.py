@@ -20,11 +20,9 @@ from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-CODE, SOLUTION, KERNEL = (
-    ("Show the code", "Hide the code"),
-    ("Solution", "Solution"),
-    ("In Jupyter and Colab: this as a widget",) * 2,
-)
+CODE = ("Show the code", "Hide the code")
+SOLUTION = ("Solution", "Solution")
+KERNEL = ("In Jupyter and Colab: this as a widget",) * 2
 NOT_ANSWERED = re.compile(r"^not answered yet\.?$", re.I)
 FIGURE = re.compile(r'<figure class="book-fig|<div class="book-live|<img ')
 FIELD = 'class="book-ask"'

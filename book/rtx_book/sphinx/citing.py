@@ -17,7 +17,6 @@ from sphinx.util.docutils import SphinxDirective
 
 UNNAMED = "The rtx_lib authors"
 """Stands in CITATION.cff and _config.yml until `make set-author`; no page shows it as a name."""
-NOWHERE = "OWNER/REPOSITORY"
 CITE = "how-to-cite"
 
 
@@ -78,11 +77,10 @@ def authors(cff: dict[str, Any]) -> list[str]:
     """Names for BibTeX: "Lovelace, Ada" for a person, "{The group}" for anybody else; none while nobody is named."""
     names = []
     for one in cff["authors"]:
+        parts = [one[part] for part in ("family-names", "given-names") if part in one]
         if one.get("name") != UNNAMED:
-            names.append(
-                f"{{{one['name']}}}" if "name" in one else f"{one['family-names']}, {one.get('given-names', '')}"
-            )
-    return [name.removesuffix(", ") for name in names]
+            names.append(", ".join(parts) or f"{{{one['name']}}}")
+    return names
 
 
 def bibtex(cff: dict[str, Any], day: datetime.date, address: str) -> str:

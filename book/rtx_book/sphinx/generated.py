@@ -45,12 +45,9 @@ def smart(text: str) -> str:
     return smartyPants(text, "qDe")
 
 
+FILES = jinja2.FileSystemLoader(Path(__file__).parent / "templates")
 TEMPLATES = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
-    autoescape=True,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    undefined=jinja2.StrictUndefined,
+    loader=FILES, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
 )
 TEMPLATES.filters |= {"plain": lambda text: Markup(plain(text)), "smart": smart, "id": nodes.make_id}
 

@@ -3,9 +3,7 @@
 What a claim is, and how it is weighed, stands in :mod:`rtx_book.claims.claims`.
 """
 
-import ast
 import functools
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -15,7 +13,8 @@ from typing import Any
 from rtx_book.claims import claims as weighing
 from rtx_book.claims.claims import SIGNS, VERDICTS, Claim, Judgement
 from rtx_book.claims.findings import STUDY, load_study
-from rtx_book.paths import chapters_of, in_order
+from rtx_book.claims.support import finding_calls
+from rtx_book.paths import cells_of, chapters_of, in_order
 from rtx_book.records import measured, rules
 from rtx_book.records.records import load
 
@@ -28,8 +27,7 @@ ANSWERS = {True: "yes", False: "no, the contrary", None: "not decided"}
 
 @functools.lru_cache(maxsize=32)
 def _code(root: Path, chapter: str) -> tuple[str, ...]:
-    notebook = json.loads((root / "notebooks" / f"{chapter}.ipynb").read_text(encoding="utf-8"))
-    return tuple("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
+    return tuple(text for kind, text in cells_of(root, chapter) if kind == "code")
 
 
 def proof_is_there(claim: Claim, root: Path) -> bool:
@@ -40,15 +38,7 @@ def proof_is_there(claim: Claim, root: Path) -> bool:
 
 def finding_is_there(claim: Claim, root: Path) -> bool:
     """Whether the chapter's code makes the finding: a call ``evidence.finding("its-id", ...)``."""
-    calls = (
-        node
-        for code in _code(root, claim.chapter)
-        for node in ast.walk(ast.parse(code))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "finding"
-    )
-    return any(
-        call.args and isinstance(call.args[0], ast.Constant) and call.args[0].value == claim.finding for call in calls
-    )
+    return any(told[:1] == [claim.finding] for code in _code(root, claim.chapter) for told in finding_calls(code))
 
 
 def absent(claims: Iterable[Claim], root: Path) -> list[str]:
@@ -63,10 +53,9 @@ def absent(claims: Iterable[Claim], root: Path) -> list[str]:
 
 def title_of(chapter: str, root: Path) -> str:
     """ "8. R-Transformer": number and first heading of a notebook; the name itself where there is none yet."""
-    path, name, order = root / "notebooks" / f"{chapter}.ipynb", chapter, chapters_of(root)
-    if path.is_file():
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        heading = re.search(r"^# (.+)$", "".join("".join(cell["source"]) + "\n" for cell in cells[:3]), flags=re.M)
+    name, order = chapter, chapters_of(root)
+    if (root / "notebooks" / f"{chapter}.ipynb").is_file():
+        heading = re.search(r"^# (.+)$", "\n".join(text for _, text in cells_of(root, chapter)[:3]), flags=re.M)
         name = heading[1] if heading else name
     number = f"{order.index(chapter) + 1}. " if chapter in order else ""
     return number + _capital(name.replace("_", " "))

@@ -13,7 +13,6 @@ The scripts come from the library, one file each below ``_static/live``. Only a 
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,6 +22,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from rtx_book.page import live
+from rtx_book.page.figure import boxed, svg_tree
 from rtx_book.page.live_runs import describe_live_runs, draw_live_runs
 from rtx_lib.plots import style
 
@@ -30,35 +30,28 @@ RECORD = "book/results/live/trainer.json"
 FIGURE = '<figure class="book-fig live"'
 
 
-def runs_of_the_trainer(root: Path) -> tuple[Any, str]:
-    """Recorded runs of the trainer's default setting, and what they show."""
-    record = json.loads((root / RECORD).read_text(encoding="utf-8"))
-    return draw_live_runs(record), describe_live_runs(record)
-
-
-STILLS: dict[str, Callable[[Path], tuple[Any, str]]] = {"train": runs_of_the_trainer}
-"""What stands there before scripts run, by kind: from the book's folder to a figure and what it shows in words."""
-
-
 class LiveFigure(SphinxDirective):
+    """Before the scripts run the trainer's recorded runs stand there: of the other kinds no page has a figure."""
+
     required_arguments = 1
     has_content = True
     option_spec: ClassVar = {"title": directives.unchanged_required, "options": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
         kind = self.arguments[0]
-        if kind not in STILLS:
-            raise self.error(f"live: the kind must be one of {sorted(STILLS)}, got {kind!r}")
+        if kind != "train":
+            raise self.error(f"live: the kind must be 'train', got {kind!r}")
         try:
             options = json.dumps(json.loads(self.options.get("options", "{}")))
         except ValueError as error:
             raise self.error(f"live: the options must be JSON: {error}") from error
-        root = Path(self.env.srcdir)
-        self.env.note_dependency(str(root / RECORD))
+        path = Path(self.env.srcdir, RECORD)
+        self.env.note_dependency(str(path))
+        record = json.loads(path.read_text(encoding="utf-8"))
         with style():
-            fig, alt = STILLS[kind](root)
+            still = boxed(svg_tree(draw_live_runs(record)), describe_live_runs(record))
         caption = "|" if self.content else None
-        whole = live.figure(kind, live.picture_of(fig, alt), options, {}, self.options.get("title"), caption)
+        whole = live.figure(kind, still, options, {}, self.options.get("title"), caption)
         head, _, tail = whole.partition("|</figcaption>")
         opening = nodes.raw("", head, format="html")
         if not self.content:

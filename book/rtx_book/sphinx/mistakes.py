@@ -19,9 +19,8 @@ def chart(losses: list[float], sound: list[float], window: int) -> dict[str, Any
 
     def line(curve: list[float]) -> str:
         xs = (WIDTH * (place + 0.5) / len(curve) for place in range(len(curve)))
-        return " ".join(
-            f"{x:.1f},{HEIGHT * (high - loss) / (high - low):.1f}" for x, loss in zip(xs, curve, strict=True)
-        )
+        places = zip(xs, curve, strict=True)
+        return " ".join(f"{x:.1f},{HEIGHT * (high - loss) / (high - low):.1f}" for x, loss in places)
 
     numbers = {"low": low, "high": high, "last": losses[-1], "sound_last": sound[-1]}
     told = {
@@ -41,9 +40,5 @@ def context(root: Path) -> dict[str, Any]:
         found = record["mistakes"][name]
         sound = record["sound"][one.get("mixer", "Recurrence")]
         one |= {"chart": chart(found["losses"], sound, record["window"]), "failed": found["failed"]}
-    return {
-        "looks": looks,
-        "width": WIDTH,
-        "height": HEIGHT,
-        **{key: record[key] for key in ("commit", "versions", "report")},
-    }
+    told = {key: record[key] for key in ("commit", "versions", "report")}
+    return {"looks": looks, "width": WIDTH, "height": HEIGHT, **told}

@@ -32,9 +32,8 @@ def describe(app: Sphinx, pagename: str, _template: str, context: dict[str, Any]
     text = app.config.descriptions.get(pagename)
     if text and doctree is not None:
         context["meta"] = {**(context.get("meta") or {}), "og:description": text}
-        context["metatags"] = (
-            context.get("metatags", "") + f'<meta name="description" content="{html.escape(text)}" />\n'
-        )
+        tag = f'<meta name="description" content="{html.escape(text)}" />\n'
+        context["metatags"] = context.get("metatags", "") + tag
 
 
 def write(app: Sphinx, error: Exception | None) -> None:

@@ -75,12 +75,7 @@ def read_records(folder: Path) -> dict[str, list[dict[str, Any]]]:
 
 def order(recipe: str) -> list[tuple[int, str]]:
     """A key that sorts the digits in a name as numbers: t50 before t100."""
-    parts: list[str] = [""]
-    for letter in recipe:
-        if parts[-1] and letter.isdigit() != parts[-1][-1].isdigit():
-            parts.append("")
-        parts[-1] += letter
-    return [(int(part), "") if part.isdigit() else (0, part) for part in parts]
+    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", recipe)]
 
 
 def grouped(recipes: Iterable[str]) -> dict[str, list[str]]:

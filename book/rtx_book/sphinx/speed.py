@@ -93,9 +93,8 @@ def context(root: Path, case: str) -> dict[str, Any]:
             title = part.removeprefix(f"{case}-").capitalize() if part != case else ""
             parts.append({"title": title, **table(list(rows))})
         commit = measured["commit"][:7] + "-dirty" * measured["commit"].endswith("-dirty")
-        devices.append(
-            {"parts": parts, "day": spelled(datetime.date.fromisoformat(measured["date"])), "commit": commit}
-        )
+        day = spelled(datetime.date.fromisoformat(measured["date"]))
+        devices.append({"parts": parts, "day": day, "commit": commit})
     return {"case": case, "devices": devices}
 
 

@@ -29,7 +29,6 @@ def test_a_page_keeps_figures_and_each_weights_file_is_there_once(tmp_path, monk
         (tmp_path / f"{name}.js").write_text(f"RTX.part('{name}', () => {{}})")
     (tmp_path / "live.css").write_text(".live { margin: 0 }")
     monkeypatch.setattr(live, "folder", lambda: tmp_path)
-    live._asset.cache_clear()
     shown, first = output(a={"w": [1.0, 2.0]})
     _, second = output(b={"w": [1.0, 2.0]}, c={"w": [[3.0]]})
     theirs = {"output_type": "display_data", "metadata": {}, "data": {"text/html": "<script>theirs()</script>"}}
@@ -43,7 +42,6 @@ def test_a_page_keeps_figures_and_each_weights_file_is_there_once(tmp_path, monk
     assert kept[0] == shown.figure and kept[1] == "<script>theirs()</script>"
     assert "data-part=" not in json.dumps(page) and page["cells"][1]["outputs"][1] == TEXT
     assert live_files.take_out(page) == {}
-    live._asset.cache_clear()
 
 
 # ---- the directive of prose pages
@@ -89,7 +87,7 @@ def test_a_prose_page_has_a_live_figure(tmp_path):
 @pytest.mark.parametrize(
     ("slip", "message"),
     [
-        (("{live} train", "{live} tran"), "the kind must be one of ['train'], got 'tran'"),
+        (("{live} train", "{live} tran"), "the kind must be 'train', got 'tran'"),
         (('{"cells"', "{cells"), "the options must be JSON"),
     ],
 )

@@ -193,18 +193,19 @@ CHAPTERS = sorted({one.chapter for one in BOOK})
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_every_chapter_has_an_audit_without_a_trace_of_sphinx(chapter):
-    table = page.Audit(chapter, "../book/results.html")
-    for text in (table.data, repr(table)):
+    made = page.audit_bundle(chapter, "../book/results.html")
+    table, lines = made["text/html"], made["text/plain"]
+    for text in (table, lines):
         assert "{cite" not in text and "{doc" not in text and "nan" not in text
     own = [one for one in BOOK if one.chapter == chapter and not one.unpublished]
-    assert table.data.count('<span class="verdict ') == len(repr(table).splitlines()) == len(own)
-    assert all(f'href="../book/results.html#claim-{one.id}"' in table.data for one in own)
-    assert table.data.count(page.OWN) == any(one.nobody for one in own)
+    assert table.count('<span class="verdict ') == len(lines.splitlines()) == len(own)
+    assert all(f'href="../book/results.html#claim-{one.id}"' in table for one in own)
+    assert table.count(page.OWN) == any(one.nobody for one in own)
 
 
 def test_a_chapter_without_claims_is_named():
     with pytest.raises(ValueError, match=r"chapter must have claims in claims\.yml, got '99_none'"):
-        page.Audit("99_none")
+        page.audit_bundle("99_none")
 
 
 def test_an_installed_library_has_its_claims_papers_and_records(tmp_path):
@@ -218,11 +219,11 @@ def test_an_installed_library_has_its_claims_papers_and_records(tmp_path):
     for source, target in lines:
         (tmp_path / target).parent.mkdir(exist_ok=True)
         (tmp_path / target).symlink_to(ROOT / source)
-    code = "import rtx_book; from rtx_book.claims.page import Audit as a; print(rtx_book.__file__, a('race'))"
+    code = "import rtx_book; from rtx_book.claims.page import audit_bundle as a; print(rtx_book.__file__, a('race'))"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     first, _, table = done.stdout.partition(" ")
-    assert first.startswith(str(tmp_path)) and table.strip() == repr(page.Audit("race"))
+    assert first.startswith(str(tmp_path)) and table.strip() == repr(page.audit_bundle("race"))
 
 
 # ------------------------------------------------------------------------------------------ the book itself

@@ -42,9 +42,6 @@ def _files(tmp_path, monkeypatch) -> None:
             (tmp_path / f"{name}.js").write_text(f"// why\nRTX.part('{name}', (RTX) => {{ '</script>' }})\n")
     (tmp_path / "live.css").write_text("/* why */\n.live { margin: 0 }\n")
     monkeypatch.setattr(live, "folder", lambda: tmp_path)
-    live._asset.cache_clear()
-    yield
-    live._asset.cache_clear()
 
 
 def unpacked(packed: Any) -> dict[str, np.ndarray]:

@@ -149,7 +149,7 @@ def test_the_rank_explorer_holds_the_numbers_given() -> None:
         "Digits": {"steps": [frame("50 steps", **other), frame()]},
         "Text": {"steps": [], "FLOPs": [frame("1 FLOP")]},
     }
-    page = rank_explorer(frames, LANES, caption="A caption.").data
+    page = rank_explorer(frames, LANES).data
     data = data_of(page, "ranks")
     assert [lane["name"] for lane in data["lanes"]] == list(LANES.values()) and data["split"] == "validation"
     told = {task["name"]: {kind["name"]: kind["frames"] for kind in task["kinds"]} for task in data["tasks"]}
@@ -158,7 +158,7 @@ def test_the_rank_explorer_holds_the_numbers_given() -> None:
     assert told["Digits"]["steps"][0] == first
     assert '<p class="fig-title" style' in page and ">after 100 steps &lt;TCN&gt; is first</p>" in page
     assert "rank on the validation split after 100 steps, better →" in page, "the still picture says the split"
-    assert "its mark is filled. A caption." in page
+    assert "its mark is filled.</figcaption>" in page
     named = rank_explorer(frames, LANES, "Text").data
     assert [task["name"] for task in data_of(named, "ranks")["tasks"]] == ["Text", "Digits"]
     assert "rank on the validation split after 1 FLOP" in named, "the still picture, too"

@@ -160,19 +160,6 @@ def test_each_seed_has_labels_of_its_own(folder):
     assert rows[0] == rows[1] != rows[2]
 
 
-def test_a_frozen_encoder_stays_as_it_is(folder):
-    recipe = RECIPES["few-subj-50-bert"]
-    arguments = recipe.model_arguments | {"frozen": True}
-    task = recipe.task_arguments | FEW
-    recipe = replace(recipe, model_arguments=arguments, task_arguments=task, steps=3, warmup=0)
-    model, task = build(recipe, 0)
-    before = [p.clone() for p in model.encoder.parameters()]
-    readout = model.readout.weight.detach().clone()
-    runs.trained(recipe, model, task)
-    assert all(torch.equal(p, old) for p, old in zip(model.encoder.parameters(), before, strict=True))
-    assert not torch.equal(model.readout.weight, readout)
-
-
 def test_the_auxiliary_loss_is_added_and_the_metrics_are_those_of_the_classes():
     plain = SentenceClasses("small_world", labels=8, framed=True, size=40)
     task = WithAuxiliary(plain, 0.5)

@@ -34,10 +34,9 @@ def test_the_plain_names_are_those_of_what_has_won(results):
     plain = [f"race-copy-gru{end}" for end in ("", "-10", "-100")]
     assert names == {name: f"{name}-0.03" for name in plain}
     assert json.loads((results / "chosen.json").read_text()) == names
-    assert raced.rate("copy", "gru", results) == 0.03
-    assert raced.winner("copy", "gru", 10, results) == plan.race("copy", "gru", 0.03, 10)
+    assert raced.winner("copy", "gru", results) == plan.race("copy", "gru", 0.03)
     with pytest.raises(ValueError, match="task and lane must be a cell of the race whose rate is decided"):
-        raced.rate("copy", "lstm", results)
+        raced.winner("copy", "lstm", results)
 
 
 def test_without_a_decided_rate_no_file_is_written(tmp_path):

@@ -6,18 +6,14 @@ needs; for the site ``rtx_book.build`` takes them out again (:func:`for_site`), 
 and ``start.js`` loads them by script tags when the figure comes near.
 """
 
-import functools
-import html
-import json
 import re
 from collections.abc import Mapping
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
-from rtx_book.page.figure import in_figure, least_width, require_alt, scroll_box, svg_tree, write_svg
+from rtx_book.page.figure import as_json, bare, boxed, data_attributes, in_figure, require_alt, svg_tree
 from rtx_book.page.live.packing import LIMIT, pack
 
 FRAME = ("base", "engine", "weights", "controls", "chart", "start")
@@ -62,8 +58,8 @@ class Live:
 
     def _repr_html_(self) -> str:
         names = parts_of(self.kind)
-        styles = "".join(_tag("style", name, _asset(f"{name}.css")) for name in styles_of(self.kind))
-        scripts = [_tag("script", name, _asset(f"{name}.js")) for name in names]
+        styles = "".join(_tag("style", name, bare(folder() / f"{name}.css")) for name in styles_of(self.kind))
+        scripts = [_tag("script", name, bare(folder() / f"{name}.js")) for name in names]
         scripts += [_tag("script", f"weights-{digest}", text) for digest, text in self.weights.items()]
         return f"{styles}{self.figure}{''.join(scripts)}{_tag('script', '', 'RTX.start()')}"
 
@@ -107,7 +103,7 @@ def play(
         For a cell to end with.
     """
     name = require_alt(alt)
-    told = _json(options)
+    told = as_json(options)
     packed = {model: pack(model, weights, form) for model, weights in (models or {}).items()}
     scripts = dict(packed.values())
     if (size := sum(len(text) for text in scripts.values())) > LIMIT:
@@ -115,18 +111,8 @@ def play(
             f"weights must take at most {LIMIT // 1000} kB, got {size / 1000:.0f} kB: "
             f"take {'a smaller model' if form == 'int8' else 'form=`int8` or a smaller model'}"
         )
-    return Live(
-        kind,
-        figure(kind, picture_of(still, name), told, {m: h for m, (h, _) in packed.items()}, title, caption),
-        scripts,
-    )
-
-
-def picture_of(still: Figure, alt: str) -> str:
-    """``still`` as an ``<svg>``, in a box that scrolls where a phone is too narrow for its text; closes the figure."""
-    root = svg_tree(still)
-    least = least_width(root)
-    return scroll_box(write_svg(root, alt, least), alt, wide=bool(least))
+    hashes = {model: digest for model, (digest, _) in packed.items()}
+    return Live(kind, figure(kind, boxed(svg_tree(still), name), told, hashes, title, caption), scripts)
 
 
 def figure(
@@ -137,11 +123,10 @@ def figure(
         "live": kind,
         "parts": " ".join(parts_of(kind)),
         "styles": " ".join(styles_of(kind)),
-        "weights": _json(weights),
+        "weights": as_json(weights),
         "options": options,
     }
-    attributes = "".join(f' data-{key}="{html.escape(text)}"' for key, text in said.items())
-    return in_figure(f'<div class="live-still">{picture}</div>', caption, title, " live", attributes)
+    return in_figure(f'<div class="live-still">{picture}</div>', caption, title, " live", data_attributes(said))
 
 
 def parts_of(kind: str) -> tuple[str, ...]:
@@ -156,7 +141,7 @@ def styles_of(kind: str) -> tuple[str, ...]:
 
 def folder() -> Path:
     """Where the scripts and style sheets lie."""
-    return Path(str(resources.files("rtx_book.page.live")))
+    return Path(__file__).parent
 
 
 def for_site(output: str) -> tuple[str, dict[str, str]]:
@@ -175,15 +160,3 @@ def _tag(kind: str, name: str, text: str) -> str:
     """An inline script or style sheet, marked so that :func:`for_site` finds it; nothing in it ends it early."""
     escaped = text.replace("</", "<\\/").replace("<!--", "<\\!--")
     return f'<{kind} data-part="{name}">{escaped}</{kind}>'
-
-
-@functools.cache
-def _asset(name: str) -> str:
-    """A file of this folder without indents and without comments that fill a line."""
-    text = folder().joinpath(name).read_text(encoding="utf-8")
-    lines = (line.strip() for line in re.sub(r"^\s*/\*.*?\*/", "", text, flags=re.S | re.M).splitlines())
-    return "\n".join(line for line in lines if line and not line.startswith("//"))
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -46,9 +46,8 @@ def pack(name: str, model: Any, form: str = "float16") -> tuple[str, str]:
             places[identity] = {"shape": list(array.shape), "at": len(data), **entry}
             data += raw
         tensors[key] = places[identity]
-    body = json.dumps(
-        {"tensors": tensors, "data": base64.b64encode(data).decode()}, separators=(",", ":"), allow_nan=False
-    )
+    packed = {"tensors": tensors, "data": base64.b64encode(data).decode()}
+    body = json.dumps(packed, separators=(",", ":"), allow_nan=False)
     digest = hashlib.sha256(body.encode()).hexdigest()[:16]
     return digest, f'(globalThis.RTX.weights||={{}})["{digest}"]={body}'
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from .recipe import COSINE, Recipe
-from .returns import trials
+from .recipe import Recipe
+from .returns import SETTINGS, trials
 
 MIXTURES: dict[str, tuple[str, list[str]]] = {
     "attention": ("Attention twice", ["attention", "attention"]),
@@ -21,7 +21,6 @@ SEEDS = tuple(range(10))
 
 # As in the chapter on the return of recurrence: on parity no convolution stands in front of a mixer, and Mamba has none
 # of its own; on recall one stands in front of each.
-_SETTINGS: dict[str, Any] = COSINE | {"batch_size": 64, "warmup": 50, "eval_every": 100, "eval_batches": 1}
 _TASKS: dict[str, dict[str, Any]] = {
     "parity": {"task_arguments": {"length": 40}, "elsewhere": {"T = 256": {"length": 256}}},
     "recall": {"task_arguments": {"pairs": 8, "length": 48}, "elsewhere": {"T = 96": {"length": 96}}},
@@ -42,7 +41,7 @@ def _hybrid(task: str, mixture: str) -> Recipe:
         stack["kernel_size"] = 4
     elif "mamba-signed" in layers:
         stack["options"] = [{"kernel_size": None} if layer == "mamba-signed" else {} for layer in layers]
-    how = {"model_arguments": stack} | _TASKS[task] | _SETTINGS
+    how = {"model_arguments": stack} | _TASKS[task] | SETTINGS
     return Recipe(name, f"{about} on {task}", "mixers", task, 600, lr=_RATES.get(name, 1e-2), **how)
 
 

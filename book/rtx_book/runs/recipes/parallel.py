@@ -91,17 +91,13 @@ _REVIEW_RATES |= {"attention": 3e-3, "sinusoids": 1e-2, "shaw": 3e-2}
 _SMALL_RATES = {"mean": 3e-3, "bilstm": 1e-2, "convolution": 3e-3, "attention": 3e-3, "shaw": 3e-3}
 
 
-def _review(reader: str, lr: float) -> Recipe:
-    about, model, arguments = _READERS[reader]
-    arguments = {"width": 64, "dropout": 0.5} | arguments
-    return Recipe(f"sst2-{reader}", f"{about} on SST-2", model, lr=lr, model_arguments=arguments, **_REVIEWS)
+_SENTENCES = {"sst2": ("SST-2", 0.5, _REVIEWS), "sentences": ("generated sentences", 0.0, _SMALL)}
 
 
-def _small(reader: str, lr: float) -> Recipe:
-    about, model, arguments = _READERS[reader]
-    arguments = {"width": 64, "dropout": 0.0} | arguments
-    about = f"{about} on generated sentences"
-    return Recipe(f"sentences-{reader}", about, model, lr=lr, model_arguments=arguments, **_SMALL)
+def _reads(data: str, reader: str, lr: float) -> Recipe:
+    (about, model, arguments), (on, dropout, settings) = _READERS[reader], _SENTENCES[data]
+    arguments = {"width": 64, "dropout": dropout} | arguments
+    return Recipe(f"{data}-{reader}", f"{about} on {on}", model, lr=lr, model_arguments=arguments, **settings)
 
 
 # --- number words: ByteNet and ConvS2S
@@ -127,15 +123,11 @@ RECIPES: list[Recipe] = [
     _memory("one fact", 1, linear=False),
     _memory("deduction", 2),
     *(recipe for kind in ("one fact", "two facts", "deduction") for recipe in _readers(kind)),
-    *(_review(reader, lr) for reader, lr in _REVIEW_RATES.items()),
-    *(_small(reader, lr) for reader, lr in _SMALL_RATES.items()),
+    *(_reads("sst2", reader, lr) for reader, lr in _REVIEW_RATES.items()),
+    *(_reads("sentences", reader, lr) for reader, lr in _SMALL_RATES.items()),
     # 101,462 and 98,828 parameters outside the tables, where numbers-additive has 100,622.
     _digits_of("bytenet", "ByteNet", 3e-3, width=72),
     _digits_of("convs2s", "ConvS2S", 3e-3, width=40, encoder=[[40, 3]] * 4, decoder=[[40, 3]] * 4, length=128),
-    # --- binary addition
-    # --- stories
-    # --- sentiment
-    # --- number words
 ]
 
 ADDERS = [recipe for recipe in RECIPES if recipe.name.startswith("addition-")]

@@ -79,13 +79,6 @@ def _both(source: str, labels: str) -> list[Recipe]:
     ]
 
 
-def _domain(labels: str) -> list[Recipe]:
-    """With masked words of the source's own sentences before the labels: 600 steps are two passes and a half."""
-    about = "Pre-trained BERT, then Subj's unlabelled text,"
-    how: dict[str, Any] = {"weights": "bert-small", "domain_steps": 600}
-    return [_few("subj", labels, "bert-domain", about, "bert-sentences", 3e-4, **how)]
-
-
 def _gpts(labels: str) -> list[Recipe]:
     """GPT with and without the auxiliary loss."""
     weights: dict[str, Any] = {"weights": "gpt-small"}
@@ -96,12 +89,15 @@ def _gpts(labels: str) -> list[Recipe]:
     ]
 
 
-# What the sentences do without the other texts.
+# Masked words of the source's own sentences before the labels: 600 steps are two passes and a half. And what these do
+# without the other texts.
+_DOMAIN: dict[str, Any] = {"weights": "bert-small", "domain_steps": 600}
+_FIRST = "Pre-trained BERT, then Subj's unlabelled text,"
 _ALONE: dict[str, Any] = {"weights": "bert-small", "trained": False, "domain_steps": 600}
 
 FINE_TUNED: list[Recipe] = [
     *(recipe for source in ("subj", "sst2", "trec") for labels in _BUDGETS for recipe in _both(source, labels)),
-    *(recipe for labels in ("50", "200", "1000") for recipe in _domain(labels)),
+    *(_few("subj", n, "bert-domain", _FIRST, "bert-sentences", 3e-4, **_DOMAIN) for n in ("50", "200", "1000")),
     _few("subj", "50", "domain", "BERT on Subj's unlabelled text only,", "bert-sentences", 3e-4, **_ALONE),
     *(recipe for labels in ("50", "1000") for recipe in _gpts(labels)),
 ]

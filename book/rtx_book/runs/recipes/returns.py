@@ -27,7 +27,7 @@ _MIXERS: dict[str, tuple[str, dict[str, Any]]] = {
     "mlstm": ("mLSTM", {"expand": 1.0}),
     "attention": ("Softmax attention", {}),
 }
-_SETTINGS = COSINE | {"batch_size": 64, "warmup": 50, "eval_every": 100, "eval_batches": 1}
+SETTINGS = COSINE | {"batch_size": 64, "warmup": 50, "eval_every": 100, "eval_batches": 1}
 
 
 def _mixer(
@@ -47,7 +47,7 @@ def _mixer(
     if own | options:
         arguments["options"] = own | options
     name = f"{task}-{name or mixer}"
-    return Recipe(name, f"{about} on {on}", "mixers", lr=lr, model_arguments=arguments, **_SETTINGS | settings)
+    return Recipe(name, f"{about} on {on}", "mixers", lr=lr, model_arguments=arguments, **SETTINGS | settings)
 
 
 # --- parity
@@ -62,10 +62,7 @@ def _mixer(
 _PARITY = {"task": "parity", "task_arguments": {"length": 40}, "steps": 500}
 _PARITY |= {"elsewhere": {f"T = {length}": {"length": length} for length in (64, 128, 256)}}
 _BARE: dict[str, dict[str, Any]] = {mixer: {"kernel_size": None} for mixer in ("mamba", "mamba-signed")}
-_PARITY_RATES = dict.fromkeys(
-    ("rnn", "lstm", "slstm", "indrnn", "qrnn", "min-gru", "lru", "mamba", "mamba-signed"), 1e-2
-)
-_PARITY_RATES |= dict.fromkeys(("mamba2", "linear-attention", "delta-net", "delta-net-2", "mlstm"), 1e-2)
+_PARITY_RATES = {mixer: 1e-2 for mixer in _MIXERS if mixer != "gated-delta-net"}
 _PARITY_RATES |= {"min-gru": 3e-2, "lru": 3e-2, "attention": 3e-3}
 
 # --- words of S3

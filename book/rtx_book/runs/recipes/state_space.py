@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from .recipe import COSINE, Recipe
-from .returns import trials
+from .recipe import Recipe
+from .returns import SETTINGS, trials
 
 # Selective copying: Mamba's block alone, without MLPs, and what is left when a part of it goes.
 _BLOCKS: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -15,8 +15,7 @@ _BLOCKS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "s4d": ("S4D", "s4d", {}),
 }
 _RATES = dict.fromkeys(_BLOCKS, 1e-2) | {"mamba": 3e-2, "no-convolution": 3e-2, "no-gate": 3e-2, "s4d": 3e-2}
-_SETTINGS = COSINE | {"batch_size": 64, "warmup": 50, "eval_every": 100, "eval_batches": 1}
-_COPYING = _SETTINGS | {"task": "selective-copying", "task_arguments": {"tokens": 4, "places": 28}, "steps": 600}
+_COPYING = SETTINGS | {"task": "selective-copying", "task_arguments": {"tokens": 4, "places": 28}, "steps": 600}
 _COPYING |= {"elsewhere": {"T = 64": {"places": 60}}}
 
 
@@ -40,12 +39,11 @@ _KEEPERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "lru": ("LRU", "lru", {"r_min": 0.9, "r_max": 0.999}),
     "lstm": ("LSTM with forget bias 4", "lstm", {"forget_bias": 4.0}),
 }
-_WAIT_RATES = {"s4d": 1e-2, "lru": 1e-2, "lstm": 1e-2}
-_WAIT = _SETTINGS | {"task": "copy", "task_arguments": {"delay": 100, "length": 5}, "batch_size": 32, "steps": 400}
+_WAIT = SETTINGS | {"task": "copy", "task_arguments": {"delay": 100, "length": 5}, "batch_size": 32, "steps": 400}
 
 
 def _wait(name: str, about: str, mixer: str, options: dict[str, Any]) -> Recipe:
-    how = _WAIT | {"lr": _WAIT_RATES[name], "model_arguments": _stack(mixer, options, 2)}
+    how = _WAIT | {"lr": 1e-2, "model_arguments": _stack(mixer, options, 2)}
     return Recipe(f"wait-{name}", f"{about}, five symbols after 100 blanks", "mixers", **how)
 
 
