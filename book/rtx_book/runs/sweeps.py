@@ -78,7 +78,7 @@ SWEEPS: dict[str, Sweep] = {
     "pretraining": Sweep("pre-training: weights", pretraining.PRETRAINED, (0,)),
     "fine-tuning": Sweep("pre-training: what begins from them", pretraining.COMPARED, (0, 1, 2, 3, 4)),
     "orders": Sweep("orders and units", _recorded(orders.RECIPES), (0, 1, 2, 3, 4)),
-    "choice": Sweep("what a chosen step is for", [*state_space.CHOICE, state_space.LONGER], range(20)),
+    "choice": Sweep("what a chosen step is for", state_space.CHOICE, range(20)),
     "wait": Sweep("a long wait", state_space.WAIT, (0, 1, 2, 3, 4)),
     "hybrids": Sweep("layers that are mixed", hybrids.RECIPES, hybrids.SEEDS),
     "rates": Sweep("rates, by seeds that no page shows", _TRIALS, returns.TUNING_SEEDS, follow=tuning.next_rates),

@@ -21,8 +21,8 @@ GRID = sorted((*plan.RATES, *plan.BEYOND))
 Runs = list[tuple[Recipe, int]]
 
 TUNED = {
-    returns.TUNING_SEEDS: [*topics.TUNED, *state_space.TUNED, *hybrids.TUNED],
-    returns.TUNING_SEEDS[:1]: [*returns.TUNED, *parallel.ADDERS, hybrids.LONGER],
+    returns.TUNING_SEEDS: [*topics.TUNED, *state_space.RECIPES, *hybrids.RECIPES],
+    returns.TUNING_SEEDS[:1]: [*returns.TUNED, *parallel.ADDERS],
 }
 """What comes to its rate as :func:`returned` says, by the seeds of its trials."""
 

@@ -1,6 +1,5 @@
 """Recipes of the chapter on looking up and keeping track: stacks of two layers that mix, on parity and on recall."""
 
-from dataclasses import replace
 from typing import Any
 
 from .recipe import Recipe
@@ -45,11 +44,5 @@ def _hybrid(task: str, mixture: str) -> Recipe:
     return Recipe(name, f"{about} on {task}", "mixers", task, 600, lr=_RATES.get(name, 1e-2), **how)
 
 
-TUNED = [_hybrid(task, mixture) for task in _TASKS for mixture in MIXTURES]
-
-# The order that seldom looks up, with five times the steps; its rate by one seed.
-_SLOW = next(recipe for recipe in TUNED if recipe.name == "hybrid-recall-rnn-attention")
-LONGER = replace(_SLOW, name=f"{_SLOW.name}-longer", about=f"{_SLOW.about}, 3,000 steps", steps=3000)
-
-RECIPES = [*TUNED, LONGER]
+RECIPES = [_hybrid(task, mixture) for task in _TASKS for mixture in MIXTURES]
 TRIALS = trials(RECIPES)
