@@ -147,6 +147,8 @@ def test_a_mixer_has_the_rate_of_the_least_median_on_validation_and_looks_beyond
     assert runs == [run for run in following if run[0].name.startswith(f"rate-{recipe.name}-0")]
     tries(0.1, 9, 1, 9)
     assert tuning.returned(recipe, tmp_path) == (0.03, [])
+    tries(0.01, 1, 2.0005, 3)  # as good as the best
+    assert tuning.returned(recipe, tmp_path) == (0.01, [])
 
 
 def test_every_rate_is_the_one_that_its_trials_chose():
