@@ -136,13 +136,9 @@ class Took(NamedTuple):
 def order(root: Path, notebook: Path, folder: Path, parameters: Mapping[str, Any], **more: Any) -> Order:
     """For a kernel with one thread, the library of the tree `root`, and nothing of the user's IPython settings."""
     root = root.resolve()
-    variables = {
-        **dict.fromkeys(THREADS, "1"),
-        "RTX_DOWNLOAD": "0",  # what could be had was fetched before
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(root), str(root / "book"), os.environ.get("PYTHONPATH")])),
-        "IPYTHONDIR": str(folder / "ipython"),
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-    }
+    path = os.pathsep.join(filter(None, [str(root), str(root / "book"), os.environ.get("PYTHONPATH")]))
+    variables = dict.fromkeys(THREADS, "1") | {"PYTHONPATH": path, "IPYTHONDIR": str(folder / "ipython")}
+    variables |= {"RTX_DOWNLOAD": "0", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}  # what could be had was fetched before
     variables |= more.pop("variables", {})
     return Order((root / notebook).resolve(), folder / notebook.name, parameters, variables, **more)
 

@@ -323,20 +323,16 @@ def rate_effect(tried: Tried) -> RateEffect:
     if len(own) < 2:
         raise ValueError(f"tried must hold two lanes with two finite losses each, got {len(own)}")
     ranked = {lane: sorted(losses.values()) for lane, losses in own.items()}
+    best = [losses[0] for losses in ranked.values()]
     leader = min(ranked, key=lambda lane: ranked[lane][0])
     return RateEffect(
         beside=statistics.median(worse_beside(losses) - ranked[lane][0] for lane, losses in own.items()),
         second=statistics.median(losses[1] - losses[0] for losses in ranked.values()),
-        lanes=_apart([losses[0] for losses in ranked.values()]),
+        lanes=statistics.median(abs(a - b) for a, b in itertools.combinations(best, 2)),
         leader=leader,
         behind=sum(losses[0] < worse_beside(own[leader]) for lane, losses in ranked.items() if lane != leader),
         others=len(ranked) - 1,
     )
-
-
-def _apart(values: Sequence[float]) -> float:
-    """The typical distance of two values."""
-    return statistics.median(abs(a - b) for a, b in itertools.combinations(values, 2))
 
 
 def changed_places(before: Sequence[float], after: Sequence[float]) -> float:
