@@ -227,9 +227,9 @@ class Runner:
         self.say(f"Notebooks: {len(todo)} to execute, {len(notebooks) - len(todo)} unchanged")
         took, reports = {}, []
         with tempfile.TemporaryDirectory(prefix="book-", ignore_cleanup_errors=True) as scratch:
+            folder = Path(scratch)
             orders = [
-                order(self.root, path, Path(scratch) / path.stem, self.parameters, timeout=self.timeout)
-                for path in todo
+                order(self.root, path, folder / path.stem, self.parameters, timeout=self.timeout) for path in todo
             ]
             for what, seconds, report in run_all(orders, self.jobs, all_of_them=False):
                 name, end = what.output.name, "FAILED after" if report else "done in"
