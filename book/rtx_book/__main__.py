@@ -52,9 +52,8 @@ def _parser() -> argparse.ArgumentParser:
     sweeper = commands.add_parser("sweep", help="make the records of a sweep that are missing")
     sweeper.epilog = "What follows -- are options of Snakemake (default: --cores all)."
     printer = commands.add_parser("table", help="print the table of a sweep")
-    measurer = commands.add_parser(
-        "bench", help="speed and memory of one implementation against another", description=bench.__doc__
-    )
+    about = "speed and memory of one implementation against another"
+    measurer = commands.add_parser("bench", help=about, description=bench.__doc__)
     measurer.add_argument("case", choices=[*sorted(bench.CASES), "all"])
     measurer.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
     measurer.add_argument("--record", action="store_true", help="keep each case in a file, one after the other")

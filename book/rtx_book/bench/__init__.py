@@ -17,7 +17,5 @@ from .peers import peers
 from .steps import race, sentiment, told
 
 _LAYERS = (rnn, cells, indrnn, attention, transformer, local_rnn, txl, sentiment, told)
-_KERNELS = (linear, qrnn, diagonal, matrix_state, selective)
-CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
-    case.__name__.replace("_", "-"): case for case in (*_LAYERS, *_KERNELS, race, peers)
-}
+_ALL = (*_LAYERS, linear, qrnn, diagonal, matrix_state, selective, race, peers)
+CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {case.__name__.replace("_", "-"): case for case in _ALL}

@@ -37,11 +37,9 @@ def attention(
             return layer(x, x, x, attn_mask=mask, is_causal=True, need_weights=False)
 
         size, against = f", B={batch} T={steps} D={width} H={heads}", "torch.nn.MultiheadAttention"
-        variants: dict[str, Variant] = {
-            against: both_ways(torchs, x),
-            "rtx_lib": both_ways(partial(ours, causal=True), x),
-            "rtx_lib, weights looked at": both_ways(partial(looked_at, causal=True), x),
-        }
+        variants: dict[str, Variant] = {against: both_ways(torchs, x)}
+        for name, layer in (("rtx_lib", ours), ("rtx_lib, weights looked at", looked_at)):
+            variants[name] = both_ways(partial(layer, causal=True), x)
         rows += compare("attention", variants, pairs(variants, against, "torch.nn"), device, 15, size)
         schemes = {"no positions": variants["rtx_lib"]}
         for scheme in ("shaw", "xl", "rotary", "alibi"):

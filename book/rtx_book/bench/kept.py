@@ -1,5 +1,6 @@
 """What ``python -m rtx_book bench NAME`` measures, prints, and with ``--record`` keeps."""
 
+import contextlib
 import datetime
 import json
 import os
@@ -60,20 +61,11 @@ def keep(case: str, rows: list[dict[str, Any]], device: str, *, commit: str, pat
     Raises
     ------
     ValueError
-        If there are no rows, or a number is not finite.
+        If a number is not finite.
     """
-    if not rows:
-        raise ValueError(f"rows must not be empty, case {case!r} measured nothing")
-    entry: dict[str, Any] = {
-        "format": 1,
-        "case": case,
-        "date": datetime.date.today().isoformat(),
-        "commit": commit,
-        "versions": _versions(),
-        "machine": machine(device),
-        "clock": "processor" if own_clock(device) else "wall",
-        "rows": rows,
-    }
+    date, clock = datetime.date.today().isoformat(), "processor" if own_clock(device) else "wall"
+    entry: dict[str, Any] = {"format": 1, "case": case, "date": date, "commit": commit, "versions": _versions()}
+    entry |= {"machine": machine(device), "clock": clock, "rows": rows}
     kept = {(one["case"], bool(one["machine"]["gpu"])): one for one in [*load_speeds(path), entry]}
     text = "".join(json.dumps(kept[key], allow_nan=False) + "\n" for key in sorted(kept))
     with in_one_step(path) as temporary:
@@ -101,8 +93,6 @@ def _versions() -> dict[str, str]:
     found = {"python": platform.python_version(), "torch": torch.__version__}
     found |= {"numpy": metadata.version("numpy"), "rtx_lib": rtx_lib.__version__}
     for name in ("numba", "triton"):  # two of the kernels are compiled by these
-        try:
+        with contextlib.suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
     return found

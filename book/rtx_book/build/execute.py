@@ -136,13 +136,9 @@ class Took(NamedTuple):
 def order(root: Path, notebook: Path, folder: Path, parameters: Mapping[str, Any], **more: Any) -> Order:
     """For a kernel with one thread, the library of the tree `root`, and nothing of the user's IPython settings."""
     root = root.resolve()
-    variables = {
-        **dict.fromkeys(THREADS, "1"),
-        "RTX_DOWNLOAD": "0",  # what could be had was fetched before
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(root), str(root / "book"), os.environ.get("PYTHONPATH")])),
-        "IPYTHONDIR": str(folder / "ipython"),
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-    }
+    path = os.pathsep.join(filter(None, [str(root), str(root / "book"), os.environ.get("PYTHONPATH")]))
+    variables = dict.fromkeys(THREADS, "1") | {"PYTHONPATH": path, "IPYTHONDIR": str(folder / "ipython")}
+    variables |= {"RTX_DOWNLOAD": "0", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}  # what could be had was fetched before
     variables |= more.pop("variables", {})
     return Order((root / notebook).resolve(), folder / notebook.name, parameters, variables, **more)
 
@@ -231,9 +227,9 @@ class Runner:
         self.say(f"Notebooks: {len(todo)} to execute, {len(notebooks) - len(todo)} unchanged")
         took, reports = {}, []
         with tempfile.TemporaryDirectory(prefix="book-", ignore_cleanup_errors=True) as scratch:
+            folder = Path(scratch)
             orders = [
-                order(self.root, path, Path(scratch) / path.stem, self.parameters, timeout=self.timeout)
-                for path in todo
+                order(self.root, path, folder / path.stem, self.parameters, timeout=self.timeout) for path in todo
             ]
             for what, seconds, report in run_all(orders, self.jobs, all_of_them=False):
                 name, end = what.output.name, "FAILED after" if report else "done in"

@@ -30,11 +30,8 @@ TESTS = ["linear", "recurrence", "matrix_state"]  # of tests/lib/kernels
 # The quick ones first: the last ones may find no time left.
 CASES = ["indrnn", "linear", "diagonal", "selective", "matrix-state", "rnn", "cells", "qrnn"]
 CASES += ["attention", "transformer", "txl", "local-rnn", "sentiment", "race", "told", "peers"]
-NEEDED = {
-    "tests": ["pytest"],
-    "chapters": ["numpy", "scipy", "sklearn", "matplotlib", "yaml"],
-    "speed": ["numpy", "scipy"],
-}
+PACKAGES = ["numpy", "scipy", "sklearn", "matplotlib", "yaml"]
+NEEDED = {"tests": ["pytest"], "chapters": PACKAGES, "speed": PACKAGES[:2]}
 SECONDS = 440.0  # in all, and then it writes
 CACHES = ["HOME", "TMPDIR", "XDG_CACHE_HOME", "MPLCONFIGDIR", "NUMBA_CACHE_DIR"]
 CACHES += ["TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR"]
@@ -122,9 +119,8 @@ class Steps:
         log, status = self.scratch / f"{name}.log", None
         with log.open("w") as file:
             line = [sys.executable, *map(str, command)]
-            process = subprocess.Popen(
-                line, cwd=self.scratch, env=self.known, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
-            )
+            how: dict[str, Any] = {"cwd": self.scratch, "env": self.known, "start_new_session": True}
+            process = subprocess.Popen(line, stdout=file, stderr=subprocess.STDOUT, **how)
             self.running.add(process.pid)
             try:
                 # `end` is read again: who ends all of it sets that first and stops what runs after.

@@ -7,10 +7,9 @@ to `_static/live/weights-HASH.js`, each once, and the scripts, which are the sam
 
 from typing import Any
 
-from rtx_book.page.live import for_site
+from rtx_book.page.live import FIGURE, for_site
 
 FOLDER = "book/assets/live"
-FIGURE = '<figure class="book-fig live"'
 
 
 def take_out(page: dict[str, Any]) -> dict[str, bytes]:

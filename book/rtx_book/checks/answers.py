@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 Case = tuple[int, ...]
+Count = Callable[..., int]
 
 
 def exercise(right: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -110,10 +111,7 @@ def compare_number(
 
 
 def compare_cases(
-    answer: Callable[..., int],
-    right: Callable[..., int],
-    slips: Mapping[str, Callable[..., int]],
-    cases: Sequence[Case],
+    answer: Count, right: Count, slips: Mapping[str, Count], cases: Sequence[Case]
 ) -> tuple[Case, int] | None:
     """None where a whole number is right in all cases, else the first case where it is not, and what was given there.
 

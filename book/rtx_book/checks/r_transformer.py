@@ -11,13 +11,7 @@ from torch import Tensor
 
 from rtx_book.checks.answers import compare, compare_number, draw, exercise
 
-ORDER = {
-    "z": "zero_grad",
-    "f": "forward pass and loss",
-    "b": "backward pass",
-    "c": "clip",
-    "s": "step of the optimiser",
-}
+ORDER = dict(z="zero_grad", f="forward pass and loss", b="backward pass", c="clip", s="step of the optimiser")
 
 
 @exercise("Right: window - 1 zeros in front, then every run of `window` inputs that ends at its step.")

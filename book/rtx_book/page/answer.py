@@ -103,13 +103,9 @@ def measures(matrix: Any) -> dict[str, float]:
     """
     w = np.asarray(matrix, dtype=float)
     norms = [float(np.linalg.norm(np.linalg.matrix_power(w, k), 2)) for k in range(1, 100)]
-    return {
-        "radius": float(np.abs(np.linalg.eigvals(w)).max()),
-        "norm": norms[0],
-        "bend": float(np.linalg.norm(w @ w.T - w.T @ w)),
-        "peak": max(norms),
-        "step": 1.0 + int(np.argmax(norms)),
-    }
+    radius, bend = float(np.abs(np.linalg.eigvals(w)).max()), float(np.linalg.norm(w @ w.T - w.T @ w))
+    step = 1.0 + int(np.argmax(norms))
+    return {"radius": radius, "norm": norms[0], "bend": bend, "peak": max(norms), "step": step}
 
 
 # ------------------------------------------------------------------------------------- what the check says

@@ -49,7 +49,7 @@ def explorer(
     values: Sequence[Any],
     name: str,
     *,
-    alt: str | Callable[[Any], str],
+    alt: Callable[[Any], str],
     fmt: str = "{}",
     start: int = 0,
     caption: str | None = None,
@@ -68,7 +68,7 @@ def explorer(
     name
         What is varied, the control's label.
     alt
-        What a frame shows, in words; a function of the value, or a text to which the position is added.
+        From a value to what its frame shows, in words.
     fmt
         How a value is written.
     start
@@ -83,23 +83,14 @@ def explorer(
         Write below each frame what it shows; screen readers have it as the picture's name.
     """
     labels = [_written(fmt, value) for value in values]
-    texts = [
-        require_alt(alt(value)) if callable(alt) else f"{require_alt(alt)} ({name} = {label})"
-        for value, label in zip(values, labels, strict=True)
-    ]
-    frames, scrolls = stack_frames(map(draw, values), labels, texts, start, wide=wide, said=said)
+    texts = [require_alt(alt(value)) for value in values]
+    frames, scrolls = stack_frames(map(draw, values), labels, texts, start, wide, said)
     head = control(name, labels, start, MOVE)
     return in_page(head + scroll_box(frames, name, wide=scrolls), caption, "explorer", title=title)
 
 
 def stack_frames(
-    figures: Iterable[Figure],
-    labels: Sequence[str],
-    texts: Sequence[str],
-    start: int,
-    *,
-    wide: bool = False,
-    said: bool = False,
+    figures: Iterable[Figure], labels: Sequence[str], texts: Sequence[str], start: int, wide: bool, said: bool
 ) -> tuple[str, bool]:
     """Frames of which one is shown, as HTML, and whether they need a box that scrolls; closes the figures.
 
@@ -155,14 +146,10 @@ def slider(draw: Callable[[Any], Figure], values: Sequence[Any], name: str, fmt:
     import ipywidgets  # only readers with a kernel need it
 
     labels = [_written(fmt, value) for value in values]
-    chooser = ipywidgets.SelectionSlider(
-        options=[(label, i) for i, label in enumerate(labels)],
-        value=start,
-        description=name,
-        continuous_update=False,
-        style={"description_width": "initial"},
-        layout={"width": "95%", "max_width": "30rem"},
-    )
+    options = [(label, i) for i, label in enumerate(labels)]
+    looks = {"style": {"description_width": "initial"}, "layout": {"width": "95%", "max_width": "30rem"}}
+    how = {"value": start, "description": name, "continuous_update": False}
+    chooser = ipywidgets.SelectionSlider(options=options, **how, **looks)
     picture = ipywidgets.HTML()
 
     def redraw(change: dict[str, Any]) -> None:

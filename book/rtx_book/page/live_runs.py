@@ -34,7 +34,8 @@ def draw_live_runs(record: Mapping[str, Any]) -> Figure:
         passed = [step for step in record["below"][kind] if step is not None]
         heights = line * 1.13 ** (place - len(cells) / 2)
         errors.plot(passed, np.full(len(passed), heights), "|", color=looks["color"], markersize=7, label="_passed")
-        norms.plot(np.arange(1, len(record["norms"][kind]) + 1), _positive(record["norms"][kind]), **looks)
+        norm = [value or np.nan for value in record["norms"][kind]]  # on logarithms 0 leaves a gap, as None does
+        norms.plot(np.arange(1, len(norm) + 1), norm, **looks)
     errors.set(yscale="log", ylim=(0.002, 0.4), xlim=(0, None), xlabel="training step", ylabel="squared error")
     errors.set_yticks([0.01, 0.05, 1 / 6], ["0.01", "0.05", "1/6"])
     errors.minorticks_off()
@@ -62,9 +63,3 @@ def describe_live_runs(record: Mapping[str, Any]) -> str:
 def _cells(record: Mapping[str, Any]) -> Sequence[str]:
     """The record's cells in the trainer's order."""
     return [kind for kind in NAMES if kind in record["curves"]]
-
-
-def _positive(values: Sequence[float | None]) -> np.ndarray:
-    """Values for a logarithmic axis; what is not positive leaves a gap."""
-    array = np.array([np.nan if value is None else value for value in values], dtype=float)
-    return np.where(array > 0, array, np.nan)

@@ -80,9 +80,7 @@ def describe_order(words: Sequence[str], order: Sequence[int]) -> str:
     return f"{'; '.join(told)}. In the content stream each word sees itself besides."
 
 
-def order_explorer(
-    text: str, order: Sequence[int] = (), *, title: str | None = None, caption: str | None = None
-) -> HTML:
+def order_explorer(text: str, order: Sequence[int], *, title: str | None = None, caption: str | None = None) -> HTML:
     """A sentence that the reader types and an order that he presses word by word; needs no kernel.
 
     Shown are the question that each prediction answers, and both masks as tables. Words that are not pressed are
@@ -93,12 +91,12 @@ def order_explorer(
     text
         The sentence at first, of 2 to 8 words.
     order
-        The order at first, as in :func:`streams`; from the first word to the last if empty.
+        The order at first, as in :func:`streams`.
     title, caption
         Lines above and below, as HTML.
     """
     words = text.split()
-    chosen = [int(place) for place in order or range(len(words))]
+    chosen = [int(place) for place in order]
     ways = {"first": "left to right", "last": "right to left", "random": "at random", "clear": "choose anew"}
     buttons = "".join(f'<button type="button" data-way="{way}">{said}</button>' for way, said in ways.items())
     first = boxed(svg_tree(draw_order(words, chosen)), describe_order(words, chosen))

@@ -90,17 +90,15 @@ def describe_hops(
     return f"{question}? {_said(answer, right)}. {'; '.join(most)}.{why}"
 
 
-def hops_explorer(
-    stories: Sequence[Mapping[str, Any]], *, title: str | None = None, caption: str | None = None
-) -> HTML:
+def hops_explorer(stories: Sequence[Mapping[str, Any]], **how: Any) -> HTML:
     """A slider over several stories, without a kernel.
 
     Parameters
     ----------
     stories
         The arguments of :func:`draw_hops` for each story but ``rows``; two at least.
-    title, caption
-        As in :func:`rtx_book.page.explorer.explorer`.
+    how
+        As in :func:`rtx_book.page.explorer.explorer`, such as ``title`` and ``caption``.
     """
     rows = max((len(story["sentences"]) for story in stories), default=0)
     return explorer(
@@ -108,8 +106,7 @@ def hops_explorer(
         range(1, len(stories) + 1),
         "story",
         alt=lambda number: describe_hops(**stories[number - 1]),
-        title=title,
-        caption=caption,
+        **how,
     )
 
 
@@ -316,7 +313,7 @@ def field_explorer(models: Mapping[str, Any], *, chained: Collection[str] = (), 
     drawn = (draw_field(models[name], n, name, chained=name in chained, place=places[name]) for name, n in frames)
     labels = [f"{_layers(n)}: {fields[name, n]} of {length}" for name, n in frames]
     texts = [describe_field(models[name], n, name, chained=name in chained) for name, n in frames]
-    stacked, scrolls = stack_frames(drawn, labels, texts, 0)
+    stacked, scrolls = stack_frames(drawn, labels, texts, 0, wide=False, said=False)
     options = "".join(f'<option value="{k * depth}">{html.escape(name)}</option>' for name, k in places.items())
     choice = (
         '<div class="book-control" onkeydown="event.stopPropagation()"><label><span>model</span> '

@@ -137,7 +137,7 @@ def draw_lane(ax: Axes, runs: Sequence[Run], yours: Run | None, finish: tuple[st
     metric, line = finish
     task = {"metric": metric, "label": metric}
     for lane, name in {run["lane"]: str(run["name"]) for run in runs}.items():
-        steps, middle, *_ = over_seeds([run for run in runs if run["lane"] == lane], rises(task["metric"]))
+        steps, middle, *_ = over_seeds([run for run in runs if run["lane"] == lane], rises(metric))
         ax.plot(steps, middle, linewidth=1.1, label=name, **look(lane) | {"marker": ""})
     if line is not None:
         baseline(ax, line, f"finish line {three(line)}")
@@ -394,8 +394,8 @@ def _cell(ax: Axes, at: tuple[float, float], task: Task, lane: str, result: Summ
     mark(ax, lane, [x - 0.4], [y], 5.5, 1.2, marker="o", fillstyle=reached(result), label=f"_{lane}")
     text = short(task, result["median"]) if result["values"] else "diverged"
     kinds: dict[str, dict[str, Any]] = {"first": {"fontweight": "bold"}, "missing": {"color": GREY, "style": "italic"}}
-    looks = kinds.get(kind, {})
-    ax.text(x + 0.44, y, text, ha="right", va="center", fontsize=8.5 if result["values"] else 7.8, **looks)
+    size = 8.5 if result["values"] else 7.8
+    ax.text(x + 0.44, y, text, ha="right", va="center", fontsize=size, **kinds.get(kind, {}))
 
 
 def _legend(fig: Figure) -> None:

@@ -1,6 +1,5 @@
 """A matrix as a memory, sentence by sentence; and who keeps track, how late, with which eigenvalues."""
 
-import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -74,10 +73,7 @@ def states_explorer(
     states: Mapping[str, Any],
     keys: Sequence[str],
     values: Sequence[str],
-    *,
-    title: str | None = None,
-    caption: str | None = None,
-    start: int = 0,
+    **how: Any,
 ) -> HTML:
     """A slider over the sentences of a story, and what stands in each matrix after them; needs no kernel.
 
@@ -89,8 +85,8 @@ def states_explorer(
         By the name of the rule, (T, K, V), after each sentence.
     keys, values
         Names of the rows and the columns.
-    title, caption, start
-        As in :func:`rtx_book.page.explorer.explorer`.
+    how
+        As in :func:`rtx_book.page.explorer.explorer`, such as ``title``, ``caption`` and ``start``.
     """
     known = {"T": len(sentences), "K": len(keys), "V": len(values)}
     tables = {n: floats(f"states[{n!r}]", S, "T", "K", "V", sizes=dict(known)) for n, S in states.items()}
@@ -103,9 +99,7 @@ def states_explorer(
         range(1, len(sentences) + 1),
         "sentences read",
         alt=lambda t: f"{sentences[t - 1][0]} {describe_states(at(t), keys, values)}",
-        title=title and html.escape(title),
-        caption=caption,
-        start=start,
+        **how,
     )
 
 

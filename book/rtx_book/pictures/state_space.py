@@ -1,6 +1,7 @@
 """Figures of the chapter on state space models: what a leak keeps, what a summary blurs, and Mamba's block."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -170,16 +171,13 @@ def steps_of(model: Any, x: Tensor) -> Tensor:
     """The step sizes (L, T, E) of all layers of a stack of Mamba's blocks that reads ids x (1, T)."""
     seen: list[Tensor] = []
 
-    def watched(choose: Any) -> Any:
-        def selected(u: Tensor) -> Any:
-            delta, B, C = choose(u)
-            seen.append(delta.expand_as(u)[0])
-            return delta, B, C
-
-        return selected
+    def watched(u: Tensor, choose: Any) -> Any:
+        chosen = choose(u)
+        seen.append(chosen[0].expand_as(u)[0])
+        return chosen
 
     for mixer in model.mixers:
-        mixer.selected = watched(mixer.selected)
+        mixer.selected = partial(watched, choose=mixer.selected)
     model(x)
     for mixer in model.mixers:
         del mixer.selected  # the method of the class is there again

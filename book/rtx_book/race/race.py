@@ -249,10 +249,9 @@ class Race:
                 timed = {"seconds_to_line": spent[lane], "solved": lanes[lane]["solved"], "rank": ranks.get(lane)}
                 if own := costs.get(lane):
                     cheapest = {name: min(cost[name] for cost in costs.values()) for name in own}
-                    timed |= dict(own) | {
-                        "times": own["seconds_per_step"] / cheapest["seconds_per_step"],
-                        "work": own["flops_per_step"] / cheapest["flops_per_step"],
-                    }
+                    timed |= dict(own)
+                    timed["times"] = own["seconds_per_step"] / cheapest["seconds_per_step"]
+                    timed["work"] = own["flops_per_step"] / cheapest["flops_per_step"]
                 add(f"step-{task}-{lane}", timed)
                 add(f"step-{task}", timed)
                 places = {"place": self.place(task, lane)}
@@ -323,20 +322,16 @@ def rate_effect(tried: Tried) -> RateEffect:
     if len(own) < 2:
         raise ValueError(f"tried must hold two lanes with two finite losses each, got {len(own)}")
     ranked = {lane: sorted(losses.values()) for lane, losses in own.items()}
+    best = [losses[0] for losses in ranked.values()]
     leader = min(ranked, key=lambda lane: ranked[lane][0])
     return RateEffect(
         beside=statistics.median(worse_beside(losses) - ranked[lane][0] for lane, losses in own.items()),
         second=statistics.median(losses[1] - losses[0] for losses in ranked.values()),
-        lanes=_apart([losses[0] for losses in ranked.values()]),
+        lanes=statistics.median(abs(a - b) for a, b in itertools.combinations(best, 2)),
         leader=leader,
         behind=sum(losses[0] < worse_beside(own[leader]) for lane, losses in ranked.items() if lane != leader),
         others=len(ranked) - 1,
     )
-
-
-def _apart(values: Sequence[float]) -> float:
-    """The typical distance of two values."""
-    return statistics.median(abs(a - b) for a, b in itertools.combinations(values, 2))
 
 
 def changed_places(before: Sequence[float], after: Sequence[float]) -> float:

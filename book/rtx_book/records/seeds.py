@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest, quantile_test
 
-from rtx_book.words import rises
+from rtx_book.words import listed, rises
 
 Record = Mapping[str, Any]
 Values = Sequence[float] | np.ndarray
@@ -242,11 +242,10 @@ def tell_changes(rows: Mapping[str, Values], base: str, *, metric: str = "loss",
             change = _signed(np.median(row) - np.median(rows[base]), digits)
             groups.setdefault(verdict(row, rows[base], metric=metric), []).append(f"{name} ({change})")
     parts = []
-    for outcome, (*first, last) in groups.items():
-        named = f"{', '.join(first)} and {last}" if first else last
-        decided = f"{named} {'are' if first else 'is'} {WORDS[outcome]}"
+    for outcome, names in groups.items():
+        decided = f"{listed(names)} {'are' if names[1:] else 'is'} {WORDS[outcome]}"
         open_end = "the seeds overlap" if outcome == 0 else "there are too few runs"
-        parts.append(decided if outcome else f"for {named} {open_end}")
+        parts.append(decided if outcome else f"for {listed(names)} {open_end}")
     return "; ".join(parts)
 
 

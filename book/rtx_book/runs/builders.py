@@ -328,13 +328,12 @@ def optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:
     betas = (recipe.betas[0], recipe.betas[1])
     if not recipe.weight_decay:
         return torch.optim.Adam(groups, lr=recipe.lr, betas=betas)
-    groups = [
-        {**group, "params": chosen, "weight_decay": decay}
-        for group in groups
-        for decay, chosen in (
-            (recipe.weight_decay, [p for p in group["params"] if p.ndim >= 2]),
-            (0.0, [p for p in group["params"] if p.ndim < 2]),  # norms and biases
+    parted: list[dict[str, Any]] = []
+    for group in groups:
+        parted.append(
+            group | {"params": [p for p in group["params"] if p.ndim >= 2], "weight_decay": recipe.weight_decay}
         )
-        if chosen
-    ]
-    return torch.optim.AdamW(groups, lr=recipe.lr, betas=betas)
+        parted.append(
+            group | {"params": [p for p in group["params"] if p.ndim < 2], "weight_decay": 0.0}
+        )  # norms, biases
+    return torch.optim.AdamW([group for group in parted if group["params"]], lr=recipe.lr, betas=betas)

@@ -54,14 +54,9 @@ def measured(found: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     """The record of these mistakes, and of the sound program with each mixer."""
     torch.set_num_threads(1)
     source = book_file("own/sound.py").read_text(encoding="utf-8")
-    record: dict[str, Any] = {
-        "commit": commit(":/book/own", ":/book/mistakes.yml"),
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
-        "device": {"name": "CPU", "threads": 1},
-        "window": WINDOW,
-        "sound": {},
-        "mistakes": {},
-    }
+    versions = {"python": platform.python_version(), "torch": torch.__version__}
+    record: dict[str, Any] = {"commit": commit(":/book/own", ":/book/mistakes.yml"), "versions": versions}
+    record |= {"device": {"name": "CPU", "threads": 1}, "window": WINDOW, "sound": {}, "mistakes": {}}
     for mixer in ("Recurrence", "Attention"):
         mixed = planted(source, MODEL, MODEL.replace("Recurrence", mixer))
         record["sound"][mixer] = points(trained(mixed)["losses"])

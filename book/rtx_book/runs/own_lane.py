@@ -136,8 +136,11 @@ def enter_race(
         recipe = replace(recipe, name=f"own-{task}", about=about, model="own", model_arguments={"size": size})
         warmup = recipe.warmup * changes.get("steps", recipe.steps) // recipe.steps
         recipe = replace(recipe, **{"warmup": warmup} | changes)
-        if recipe.stream_length and _stateless(model, data, seed):
-            raise ValueError("make must build a module that returns its state to read a stream, got None")
+        if recipe.stream_length:
+            x, _ = data.batch("train", 1, torch.Generator().manual_seed(seed))
+            with torch.no_grad():
+                if model(x[:, :2])[1] is None:
+                    raise ValueError("make must build a module that returns its state to read a stream, got None")
         record: Record = {"recipe": recipe.name, "seed": seed, "configuration": asdict(recipe)}
         return record | trained(recipe, model, data, seed, device=device)
 
@@ -147,9 +150,3 @@ def enter_race(
 
     rate = lr or min(plan.RATES, key=tried)
     return one_run(replace(plain, lr=rate), seed)
-
-
-def _stateless(model: OwnLane, task: Any, seed: int) -> bool:
-    x, _ = task.batch("train", 1, torch.Generator().manual_seed(seed))
-    with torch.no_grad():
-        return model(x[:, :2])[1] is None

@@ -6,7 +6,9 @@ records by the rules of :mod:`rtx_book.runs.tuning`, and :func:`choose` writes i
 
 import itertools
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rtx_book.race.race import BASELINES, SOLVED, Race
 from rtx_book.records.records import Record, load, load_costs
@@ -59,14 +61,11 @@ def recorded(records: Records | None = None, *, lengths: bool = False) -> Race:
     )
 
 
-def of_lengths(task: str, records: Records | None = None) -> dict[int, dict[str, list[Record]]]:
+def of_lengths(task: str, records: Records | None = None) -> dict[int, dict[str, Sequence[Any]]]:
     """By length and lane the runs of a task of ``LENGTHS``."""
-    records, (_, usual, _) = load() if records is None else records, plan.LENGTHS[task]
-    names = {length: "" if length == usual else f"-{length}" for length in plan.LENGTHS[task]}
-    return {
-        length: {lane: records.get(f"race-{task}-{lane}{end}", []) for lane in plan.LANES}
-        for length, end in names.items()
-    }
+    race, (_, usual, _) = recorded(records, lengths=True), plan.LENGTHS[task]
+    names = {length: task if length == usual else f"{task}-{length}" for length in plan.LENGTHS[task]}
+    return {length: {lane: race.of(name, lane) for lane in plan.LANES} for length, name in names.items()}
 
 
 def tried(records: Records | None = None) -> dict[str, dict[str, dict[float, float]]]:

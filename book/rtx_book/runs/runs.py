@@ -82,9 +82,8 @@ def run(
     digest = hashlib.sha256(json.dumps(configuration, sort_keys=True).encode()).hexdigest()
     checkpoint = path.with_name(f".{path.stem}.{digest[:8]}.ckpt")
     record: dict[str, Any] = {"format": 1, "recipe": recipe.name, "configuration": configuration, "seed": seed}
-    record |= {"commit": code}
     how: dict[str, Any] = {"device": device, "progress": progress, "processes": processes, "checkpoint": checkpoint}
-    record |= trained(recipe, model, task, seed, **how)
+    record |= {"commit": code} | trained(recipe, model, task, seed, **how)
     if processes.main:
         if keep is not None:
             keep(model, task)
@@ -239,12 +238,10 @@ def _tested(model: nn.Module, task: Any, recipe: Recipe, device: str) -> dict[st
 def _changed(model: nn.Module, settings: dict[str, Any]) -> nn.Module:
     """A shallow copy with other values of these attributes; a ``stream_length`` is none of them."""
     changed = copy.copy(model)
-    for name, value in settings.items():
-        if name == "stream_length":
-            continue
+    for name in (name for name in settings if name != "stream_length"):
         if not hasattr(model, name):
             raise ValueError(f"tested_with must name attributes of {type(model).__name__}, got {name!r}")
-        setattr(changed, name, value)
+        setattr(changed, name, settings[name])
     return changed
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from rtx_lib.training import History, evaluate
+from rtx_lib.training import evaluate
 from rtx_lib.training.checkpoints import Run
 from rtx_lib.training.evaluation import check_positive
 from rtx_lib.training.loop import updates
@@ -45,9 +45,7 @@ class Side:
         self.history.evaluations[-1]["seconds"] = round(self.history.seconds, 2)
 
 
-def fit_side_by_side(
-    reference: Side, other: Side, *, steps: int, seed: int = 0, eval_every: int | None = None
-) -> tuple[History, History]:
+def fit_side_by_side(reference: Side, other: Side, *, steps: int, seed: int = 0, eval_every: int | None = None) -> None:
     """Train ``reference`` for ``steps`` steps, and ``other`` for as long by the clock.
 
     On a shared machine two runs that follow each other cannot be compared by the clock: what else goes on slows one and
@@ -60,7 +58,7 @@ def fit_side_by_side(
     Parameters
     ----------
     reference, other
-        The two sides. Their histories are filled in and returned; ``seconds`` is the time used.
+        The two sides. Their histories are filled in; ``seconds`` is the time used.
     steps
         Updates of the reference.
     seed
@@ -86,4 +84,3 @@ def fit_side_by_side(
         if eval_every and (done or (side is reference and at % eval_every == 0 and at < steps)):
             reference.evaluate()
             other.evaluate()
-    return ahead, behind

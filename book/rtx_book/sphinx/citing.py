@@ -87,17 +87,11 @@ def bibtex(cff: dict[str, Any], day: datetime.date, address: str) -> str:
     """The entry that a reader copies."""
     names = authors(cff)
     key = re.sub(r"\W", "", names[0].split(",")[0].split()[-1] if names else cff["title"].split(",")[0]).lower()
-    fields = {
-        "title": cff["title"],
-        "author": " and ".join(names) or f"{{{UNNAMED}}}".replace("_", r"\_"),
-        "year": str(day.year),
-        "month": day.strftime("%b").lower(),
-        "version": cff["version"],
-        "url": address,
-    }
-    rows = [
-        f"  {name:<7} = {value if name == 'month' else '{' + value + '}'}" for name, value in fields.items() if value
-    ]
+    by = " and ".join(names) or f"{{{UNNAMED}}}".replace("_", r"\_")
+    fields = {"title": cff["title"], "author": by, "year": str(day.year), "month": day.strftime("%b").lower()}
+    fields |= {"version": cff["version"], "url": address}
+    written = {name: value if name == "month" else f"{{{value}}}" for name, value in fields.items() if value}
+    rows = [f"  {name:<7} = {value}" for name, value in written.items()]
     return "@misc{" + key + str(day.year) + ",\n" + ",\n".join(rows) + "\n}"
 
 

@@ -27,7 +27,6 @@ from rtx_book.page.live_runs import describe_live_runs, draw_live_runs
 from rtx_lib.plots import style
 
 RECORD = "book/results/live/trainer.json"
-FIGURE = '<figure class="book-fig live"'
 
 
 class LiveFigure(SphinxDirective):
@@ -50,18 +49,15 @@ class LiveFigure(SphinxDirective):
         record = json.loads(path.read_text(encoding="utf-8"))
         with style():
             still = boxed(svg_tree(draw_live_runs(record)), describe_live_runs(record))
-        caption = "|" if self.content else None
-        whole = live.figure(kind, still, options, {}, self.options.get("title"), caption)
+        whole = live.figure(kind, still, options, {}, self.options.get("title"), "|")
         head, _, tail = whole.partition("|</figcaption>")
-        opening = nodes.raw("", head, format="html")
-        if not self.content:
-            return [opening]
-        return [opening, *self.parse_content_to_nodes(), nodes.raw("", f"</figcaption>{tail}", format="html")]
+        opening, closing = (nodes.raw("", text, format="html") for text in (head, f"</figcaption>{tail}"))
+        return [opening, *self.parse_content_to_nodes(), closing]
 
 
 def load_near(app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
     """Give a page with live figures the script that waits for the reader."""
-    if FIGURE in (context.get("body") or ""):
+    if live.FIGURE in (context.get("body") or ""):
         app.add_js_file("live-loader.js")
 
 

@@ -149,8 +149,7 @@ def context(root: Path) -> dict[str, Any]:
     found, files, won = read_records(folder), sources(folder), set(chosen(folder).values())
     tried = {recipe: found.pop(recipe) for recipe in list(found) if recipe.startswith(TRIALS)}
     lost = {recipe: found.pop(recipe) for recipe in list(found) if RATED.fullmatch(recipe) and recipe not in won}
-    groups = {
-        title: [{**row(name, found[name]), "file": files[name]} for name in names]
-        for title, names in grouped(found).items()
-    }
+    groups = {}
+    for title, names in grouped(found).items():
+        groups[title] = [{**row(name, found[name]), "file": files[name]} for name in names]
     return {"groups": groups, "lost": by_rate(lost, files), "tried": by_rate(tried, files)}

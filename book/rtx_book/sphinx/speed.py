@@ -55,10 +55,8 @@ def bar(ratio: float, widest: float) -> dict[str, str]:
 def table(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The table of one case. What all rows lack has no column, and what they share stands in a line above."""
     widest = max(math.log(2), *(abs(math.log(row["ratio"])) for row in rows))
-    columns: list[tuple[str, Any]] = [
-        ("Variant", lambda row: LANES.get(row["variant"], row["variant"])),
-        ("Ratio", lambda row: ratio_text(row["ratio"])),
-    ]
+    columns: list[tuple[str, Any]] = [("Variant", lambda row: LANES.get(row["variant"], row["variant"]))]
+    columns.append(("Ratio", lambda row: ratio_text(row["ratio"])))
     shared = []
     for head, text in (
         ("Against", lambda row: LANES.get(row["against"], row["against"])),

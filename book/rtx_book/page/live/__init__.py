@@ -19,6 +19,9 @@ from rtx_book.page.live.packing import LIMIT, pack
 FRAME = ("base", "engine", "weights", "controls", "chart", "start")
 """The files that every kind needs, in order."""
 
+FIGURE = '<figure class="book-fig live"'
+"""How such a figure begins on a page."""
+
 PARTS: dict[str, tuple[str, ...]] = {
     "train": ("random", "scan", "cells", "adding", "trainer", "train-words", "train-charts", "widget-train"),
     "write": ("random", "arithmetic", "recurrent", "attention", "local", "reading", "widget-write"),
@@ -107,10 +110,8 @@ def play(
     packed = {model: pack(model, weights, form) for model, weights in (models or {}).items()}
     scripts = dict(packed.values())
     if (size := sum(len(text) for text in scripts.values())) > LIMIT:
-        raise ValueError(
-            f"weights must take at most {LIMIT // 1000} kB, got {size / 1000:.0f} kB: "
-            f"take {'a smaller model' if form == 'int8' else 'form=`int8` or a smaller model'}"
-        )
+        cure = "a smaller model" if form == "int8" else "form=`int8` or a smaller model"
+        raise ValueError(f"weights must take at most {LIMIT // 1000} kB, got {size / 1000:.0f} kB: take {cure}")
     hashes = {model: digest for model, (digest, _) in packed.items()}
     return Live(kind, figure(kind, boxed(svg_tree(still), name), told, hashes, title, caption), scripts)
 
@@ -119,13 +120,8 @@ def figure(
     kind: str, picture: str, options: str, weights: Mapping[str, str], title: str | None, caption: str | None
 ) -> str:
     """The ``<figure>`` of a kind: what it needs by name, and ``picture`` until the widget stands."""
-    said = {
-        "live": kind,
-        "parts": " ".join(parts_of(kind)),
-        "styles": " ".join(styles_of(kind)),
-        "weights": as_json(weights),
-        "options": options,
-    }
+    said = {"live": kind, "parts": " ".join(parts_of(kind)), "styles": " ".join(styles_of(kind))}
+    said |= {"weights": as_json(weights), "options": options}
     return in_figure(f'<div class="live-still">{picture}</div>', caption, title, " live", data_attributes(said))
 
 

@@ -70,13 +70,12 @@ class Recipe:
 
     def __repr__(self) -> str:
         """What is set and differs from its default, so that a setting added later leaves older recipes as they were."""
-        said = ", ".join(
-            f"{one.name}={value!r}"
-            for one in fields(self)
-            if (value := getattr(self, one.name))
-            != (one.default if one.default_factory is MISSING else one.default_factory())
-        )
-        return f"Recipe({said})"
+        said = []
+        for one in fields(self):
+            default = one.default if one.default_factory is MISSING else one.default_factory()
+            if (value := getattr(self, one.name)) != default:
+                said.append(f"{one.name}={value!r}")
+        return f"Recipe({', '.join(said)})"
 
 
 COSINE: dict[str, Any] = {"clip": 1.0, "schedule": "cosine"}
