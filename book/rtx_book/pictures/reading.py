@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 
 from rtx_book.page.arrays import several
 from rtx_book.page.diagram import links
-from rtx_book.page.explorer import MOVE, control, explorer, stack_frames
+from rtx_book.page.explorer import MOVE, control, stack_frames
 from rtx_book.page.figure import in_page, scroll_box
 from rtx_book.page.grids import share_cells
 from rtx_book.words import listed
@@ -88,29 +88,6 @@ def describe_hops(
     return f"{question}? {_said(answer, right)}. {'; '.join(most)}.{why}"
 
 
-def hops_explorer(
-    stories: Sequence[Mapping[str, Any]], *, title: str | None = None, caption: str | None = None
-) -> HTML:
-    """A slider over several stories, without a kernel.
-
-    Parameters
-    ----------
-    stories
-        The arguments of :func:`draw_hops` for each story but ``rows``; two at least.
-    title, caption
-        As in :func:`rtx_book.page.explorer.explorer`.
-    """
-    rows = max((len(story["sentences"]) for story in stories), default=0)
-    return explorer(
-        lambda number: draw_hops(**stories[number - 1], rows=rows),
-        range(1, len(stories) + 1),
-        "story",
-        alt=lambda number: describe_hops(**stories[number - 1]),
-        title=title,
-        caption=caption,
-    )
-
-
 def _cells(sentences: Sequence[str], weights: Any) -> tuple[np.ndarray, list[str]]:
     """The weights as rows by sentence, (N, K) or with a row for what is empty, and the rows' names."""
     array = floats("weights", weights, "K", "M", low=0).T  # (M, K)
@@ -165,7 +142,7 @@ def draw_field(reach: Any, layers: int, name: str, *, place: int = 0) -> Figure:
     """
     lit = seen(reach, layers)
     (deepest, length, _), colour = np.shape(reach), look(name, place)["color"]
-    fig, ax = plt.subplots(figsize=(5.8, 0.75 * deepest + 0.95))
+    fig, ax = plt.subplots(figsize=(5.8, 0.55 * deepest + 0.95))
     below = [(row, t, s) for row in range(1, layers + 1) for t, s in np.argwhere(reach[row - 1]).tolist()]
     ways = [(lit[row, t], ((t, row), (s, row - 1))) for row, t, s in below]
     links(ax, [ends for on, ends in ways if not on], color=GREY, linewidth=0.6, alpha=0.4, zorder=1)

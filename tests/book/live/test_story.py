@@ -33,7 +33,9 @@ def test_answers_and_hops_are_the_librarys(live, double, hops, sentences):
     assert far(live(*PARTS), hops, sentences) < BAR
 
 
-@pytest.mark.parametrize("slip", [("story.length - 1 - i", "i"), ("vector(k + 1,", "vector(k,"), ("J + 1) / 2", "J) / 2")])
+@pytest.mark.parametrize(
+    "slip", [("story.length - 1 - i", "i"), ("vector(k + 1,", "vector(k,"), ("J + 1) / 2", "J) / 2")]
+)
 def test_a_planted_slip_is_seen(live, double, slip):
     assert far(live(*PARTS, slips={"memory": slip}), 2, 3) > 1e3 * BAR
 
