@@ -142,7 +142,7 @@ def draw_field(reach: Any, layers: int, name: str, *, place: int = 0) -> Figure:
     """
     lit = seen(reach, layers)
     (deepest, length, _), colour = np.shape(reach), look(name, place)["color"]
-    fig, ax = plt.subplots(figsize=(5.8, 0.55 * deepest + 0.95))
+    fig, ax = plt.subplots(figsize=(5.8, 0.45 * deepest + 0.95))
     below = [(row, t, s) for row in range(1, layers + 1) for t, s in np.argwhere(reach[row - 1]).tolist()]
     ways = [(lit[row, t], ((t, row), (s, row - 1))) for row, t, s in below]
     links(ax, [ends for on, ends in ways if not on], color=GREY, linewidth=0.6, alpha=0.4, zorder=1)

@@ -11,7 +11,7 @@ RTX.part('widget-story', (RTX) => {
     const ids = new Map(words.map((word, i) => [word.toLowerCase(), i])), told = voice(), help = id('story')
     const tell = () => { clearTimeout(later); later = setTimeout(() => told.say(news), 900) }
     let next = 0, later, news = ''
-    const story = el('textarea', {rows: 7, className: 'story-text', spellcheck: false, oninput: () => read()})
+    const story = el('textarea', {rows: memory, className: 'story-text', spellcheck: false, oninput: () => read()})
     const question = el('input', {type: 'text', className: 'story-text', spellcheck: false, autocomplete: 'off',
       oninput: () => read()})
     for (const field of [story, question]) field.setAttribute('aria-describedby', help)
