@@ -19,7 +19,6 @@ from rtx_book.page.diagram import links
 from rtx_book.page.explorer import MOVE, control, stack_frames
 from rtx_book.page.figure import in_page, scroll_box
 from rtx_book.page.grids import share_cells
-from rtx_book.words import listed
 from rtx_lib.plots.heatmaps import floats, word
 from rtx_lib.plots.style import CYCLE, GREY, literal, look
 
@@ -125,7 +124,7 @@ def seen(reach: Any, layers: int) -> np.ndarray:
     return lit
 
 
-def draw_field(reach: Any, layers: int, name: str, *, place: int = 0) -> Figure:
+def draw_field(reach: Any, layers: int, name: str) -> Figure:
     """The inputs that the last output sees through the first ``layers`` layers, with every way that leads to it.
 
     Filled circles and coloured lines have a way to the last output, grey and empty ones have none; layers that are not
@@ -137,11 +136,9 @@ def draw_field(reach: Any, layers: int, name: str, *, place: int = 0) -> Figure:
         As in :func:`seen`.
     name
         The model's, whose look it has.
-    place
-        Which colour of the cycle to take where the name is no model's.
     """
     lit = seen(reach, layers)
-    (deepest, length, _), colour = np.shape(reach), look(name, place)["color"]
+    (deepest, length, _), colour = np.shape(reach), look(name)["color"]
     fig, ax = plt.subplots(figsize=(5.8, 0.45 * deepest + 0.95))
     below = [(row, t, s) for row in range(1, layers + 1) for t, s in np.argwhere(reach[row - 1]).tolist()]
     ways = [(lit[row, t], ((t, row), (s, row - 1))) for row, t, s in below]
@@ -166,53 +163,36 @@ def draw_field(reach: Any, layers: int, name: str, *, place: int = 0) -> Figure:
 def describe_field(reach: Any, layers: int, name: str) -> str:
     """What :func:`draw_field` shows for these arguments, in words."""
     (field, *_), length = seen(reach, layers), np.shape(reach)[1]
-    if not field.any():
-        return f"{name}, {_layers(layers)}: output {length} sees no input."
     furthest = int(field.argmax()) + 1
     where = f"all {length} inputs" if field.all() else f"{field.sum()} of {length} inputs, from input {furthest} on"
     return f"{name}, {_layers(layers)}: output {length} sees {where}."
 
 
-def field_explorer(models: Mapping[str, Any], *, caption: str | None = None) -> HTML:
+def field_explorer(models: Mapping[str, Any], *, title: str, caption: str | None = None) -> HTML:
     """A choice of the model and a slider for its layers; works in Jupyter, in Colab and on a page without a kernel.
-
-    The line above says which of them see all inputs after one layer, and how many the others see with all theirs.
 
     Parameters
     ----------
     models
         By name, the reach of every layer, all of one shape (L, T, T), L at least 2. About 20 frames at most.
-    caption
-        Line below, as HTML.
+    title, caption
+        Lines above and below, as HTML.
     """
     models = several("models", models, "L", "T", "T", low=0, high=1)
     depth, length, _ = next(iter(models.values())).shape
-    places = {name: place for place, name in enumerate(models)}
     frames = [(name, layers) for name in models for layers in range(1, depth + 1)]
-    fields = {(name, n): seen(models[name], n)[0].sum() for name, n in frames}
-    drawn = (draw_field(models[name], n, name, place=places[name]) for name, n in frames)
-    labels = [f"{_layers(n)}: {fields[name, n]} of {length}" for name, n in frames]
+    drawn = (draw_field(models[name], n, name) for name, n in frames)
+    labels = [f"{_layers(n)}: {seen(models[name], n)[0].sum()} of {length}" for name, n in frames]
     texts = [describe_field(models[name], n, name) for name, n in frames]
     stacked, scrolls = stack_frames(drawn, labels, texts, 0)
-    options = "".join(f'<option value="{k * depth}">{html.escape(name)}</option>' for name, k in places.items())
+    options = "".join(f'<option value="{k * depth}">{html.escape(name)}</option>' for k, name in enumerate(models))
     choice = (
         '<div class="book-control" onkeydown="event.stopPropagation()"><label><span>model</span> '
         f'<select autocomplete="off" style="font:inherit;min-height:44px" onchange="{html.escape(MOVE)}">{options}'
         "</select></label></div>"
     )
     head = choice + control("layers", labels[:depth], 0, MOVE)
-    at_once = [name for name in models if fields[name, 1] == length]
-    title = _finding(at_once, {name: fields[name, depth] for name in models if name not in at_once}, depth, length)
-    return in_page(head + scroll_box(stacked, "layers", wide=scrolls), caption, "explorer", title=html.escape(title))
-
-
-def _finding(at_once: Sequence[str], others: Mapping[str, int], depth: int, length: int) -> str:
-    """Who sees everything after one layer, and what the others see after all of theirs."""
-    deep = f"after {depth} layers {listed(f'{name} {count}' for name, count in others.items())}"
-    if not at_once:
-        return f"Of {length} inputs the last output sees {deep}"
-    first = f"After one layer {listed(at_once)} {'see' if at_once[1:] else 'sees'} all {length} inputs"
-    return f"{first}; {deep}" if others else first
+    return in_page(head + scroll_box(stacked, "layers", wide=scrolls), caption, "explorer", title=title)
 
 
 def _layers(count: int) -> str:

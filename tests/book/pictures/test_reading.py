@@ -1,12 +1,10 @@
 """What hops read, how far fields reach: the numbers given are drawn and told."""
 
 import re
-import xml.etree.ElementTree as ET
 
 import numpy as np
 
 from rtx_book.pictures import reading
-from rtx_lib.plots.style import CYCLE
 
 # ---- hops
 
@@ -37,11 +35,6 @@ def test_hops_in_words() -> None:
     said = reading.describe_hops(**wrong)
     assert said.startswith("Where is the ball? “attic”, wrong: hall. hop 1 reads “Bert took the ball” most (0.90); ")
     assert said.endswith("The answer follows from “Bert took the ball” and “Bert went to the hall”.")
-    heights = [
-        reading.draw_hops(**one, rows=3).get_figheight()
-        for one in (STORY, STORY | {"sentences": STORY["sentences"][:2]})
-    ]
-    assert len(set(heights)) == 1, "stories of other lengths have one size"
 
 
 # ---- receptive fields
@@ -55,44 +48,32 @@ def taps(k: int, *dilations: int) -> np.ndarray:
 
 
 BYTENET, CONVS2S = taps(2, 1, 2, 4, 8), taps(3, 1, 1, 1, 1)
-MODELS = {"ByteNet": BYTENET, "ConvS2S": CONVS2S, "attention": np.stack([np.tri(T, dtype=bool)] * 4)}
+MODELS = {"ByteNet": BYTENET, "ConvS2S": CONVS2S, "self-attention": np.stack([np.tri(T, dtype=bool)] * 4)}
 
 
 def test_fields_grow_by_the_dilation_or_by_the_kernel() -> None:
     assert [reading.seen(BYTENET, n)[0].sum() for n in range(1, 5)] == [2, 4, 8, 16]
     assert [reading.seen(CONVS2S, n)[0].sum() for n in range(1, 5)] == [3, 5, 7, 9]
-    assert reading.seen(MODELS["attention"], 1)[0].all()
+    assert reading.seen(MODELS["self-attention"], 1)[0].all()
     assert reading.seen(taps(2, 4, 1), 2)[0].nonzero()[0].tolist() == [10, 11, 14, 15], "gaps stay gaps"
 
 
 def test_what_is_lit_has_a_way_to_the_last_output() -> None:
-    (ax,) = reading.draw_field(CONVS2S, 3, "a model", place=1).axes
-    circles = [line for line in ax.get_lines() if line.get_marker() == "o" and line.get_markerfacecolor() == CYCLE[1]]
+    (ax,) = reading.draw_field(CONVS2S, 3, "ConvS2S").axes
+    circles = [line for line in ax.get_lines() if line.get_marker() == "o" and line.get_markerfacecolor() != "none"]
     lit = {(int(y), int(x)) for line in circles for x, y in line.get_xydata()}
     assert lit == set(map(tuple, np.argwhere(reading.seen(CONVS2S, 3)).tolist()))
-    assert ax.get_title() == "a model, 3 layers: 7 of 16 inputs"
+    assert ax.get_title() == "ConvS2S, 3 layers: 7 of 16 inputs"
 
 
 def test_a_field_in_words() -> None:
-    told = [
-        reading.describe_field(reach, n, "X") for reach, n in ((CONVS2S, 2), (MODELS["attention"], 1), (0 * BYTENET, 1))
-    ]
-    assert told == [
-        "X, 2 layers: output 16 sees 5 of 16 inputs, from input 12 on.",
-        "X, 1 layer: output 16 sees all 16 inputs.",
-        "X, 1 layer: output 16 sees no input.",
-    ]
+    assert reading.describe_field(CONVS2S, 2, "X") == "X, 2 layers: output 16 sees 5 of 16 inputs, from input 12 on."
+    assert reading.describe_field(MODELS["self-attention"], 1, "X") == "X, 1 layer: output 16 sees all 16 inputs."
 
 
 def test_the_explorer_has_a_frame_for_each_model_and_depth() -> None:
-    page = reading.field_explorer(MODELS, caption="measured").data
+    page = reading.field_explorer(MODELS, title="All sees all").data
     frames = re.findall(r'<div class="frame" data-label="([^"]*)"( hidden)?>', page)
     assert [label for label, _ in frames[3:5]] == ["4 layers: 16 of 16", "1 layer: 3 of 16"]
     assert [bool(hidden) for _, hidden in frames] == [False] + 11 * [True]
-    assert re.findall(r'<option value="(\d+)">', page) == ["0", "4", "8"]
-    title = "After one layer attention sees all 16 inputs; after 4 layers ByteNet 16 and ConvS2S 9"
-    assert ET.fromstring(re.search("<p class=.fig-title.*?</p>", page)[0]).text == title
-    one = reading.field_explorer({"attention": MODELS["attention"]}).data
-    assert ">After one layer attention sees all 16 inputs</p>" in one
-    none = reading.field_explorer({"ByteNet": BYTENET}).data
-    assert ">Of 16 inputs the last output sees after 4 layers ByteNet 16</p>" in none
+    assert "All sees all" in page and re.findall(r'<option value="(\d+)">', page) == ["0", "4", "8"]
