@@ -295,7 +295,7 @@ _LINES: dict[str, tuple[Callable[[Case], Found], str]] = {
     "gradients": (_gradients, "vanishing_gradients"),
     "reach": (_reach, "vanishing_gradients"),
     "padding": (_padding, "transformer"),
-    "modes": (_modes, "parallel"),
+    "modes": (_modes, "reading"),
     "rates": (_rates, "race"),
 }
 

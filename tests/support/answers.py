@@ -4,8 +4,9 @@ import pytest
 
 
 def rows(table):
-    """Parameters ``check, answer, words`` out of ``{check: [(answer, words), ...]}``."""
-    flat = [(check, answer, words) for check, answers in table.items() for answer, words in answers]
+    """Parameters ``check, answer, words`` out of ``{check: [(answer, words), ...]}``, which may be a mapping too."""
+    pairs = {check: answers.items() if isinstance(answers, dict) else answers for check, answers in table.items()}
+    flat = [(check, answer, words) for check, own in pairs.items() for answer, words in own]
     ids = [f"{check.__name__}: {words}" for check, _, words in flat]
     return pytest.mark.parametrize(("check", "answer", "words"), flat, ids=ids)
 

@@ -1,4 +1,4 @@
-"""Checks of the exercises on models that read in parallel; each message names the likely slip.
+"""Checks of the exercises on what waits for what; each message names the likely slip.
 
 Every check returns without a word of blame if its argument is None: the exercise is not answered yet.
 """
@@ -31,47 +31,26 @@ def check_compose(answer: Callable[[Map, Map], Map]) -> None:
     compare(torch.stack(given), torch.stack((a2 * a1, a2 * b1 + b2)), {m: torch.stack(w) for m, w in slips.items()})
 
 
-@exercise("Right: 1 for the position itself, and (kernel - 1) x dilation more for every layer.")
-def check_field(answer: float) -> None:
-    """``answer`` must be the receptive field of a stack with kernel 3 and the dilations 1, 2, 4, 8 and 16."""
+@exercise("Right: along the text in one layer, and up through the others at one place.")
+def check_stack(answer: float) -> None:
+    """``answer`` must be the longest chain in three recurrent layers on 512 symbols: 514."""
     slips = {
-        "the position itself counts too": 62,
-        "three taps have two gaps between them: a layer adds (kernel - 1) x dilation": 94,
-        "this is five layers without dilation": 11,
-        "reach adds up, it does not multiply": 3**5,
-        "this is the field for a kernel of 2": 32,
-        "one layer is missing: there are five dilations": 31,
+        "a layer need not wait until the one below has read all: it follows one symbol behind": 3 * 512,
+        "the layers above still have to read the last symbol": 512,
+        "the first layer's step is counted along the text already": 515,
+        "this is the way up at one symbol: each state also waits for the one before it": 3,
     }
-    compare_number(answer, 63, slips, "{:g} positions is not right: draw the last layer first", 1e-5, 1e-5)
+    compare_number(answer, 514, slips, "{:g} is not right: draw two layers and four symbols", 1e-5, 1e-5)
 
 
-@exercise("Right: only words count, in the sum and in the number that it is divided by.")
-def check_masked_mean(answer: Callable[[Tensor, Tensor], Tensor]) -> None:
-    """``answer(x, ids)`` must average x (B, T, D) over the positions whose id is not 0, the padding: (B, D)."""
-    ids = torch.tensor([[4, 2, 7, 1, 3], [5, 2, 0, 0, 0], [6, 0, 0, 0, 0]])
-    (x,) = draw(8, (3, 5, 4))
-    words = (ids != 0).unsqueeze(-1)
-    counts = words.sum(1)
-    summed = (x * words).sum(1)
+@exercise("Right: in a round with the step s, all but the first s places are joined with another.")
+def check_joins(answer: float) -> None:
+    """``answer`` must be how often the scan of the chapter joins for eight symbols: 7 + 6 + 4 = 17."""
     slips = {
-        "padding is averaged over too, as in the authors' code": x.mean(1),
-        "the sum leaves padding out, but it is divided by T and not by the number of words": summed / ids.shape[1],
-        "this is the sum: divide by the number of words": summed,
-        "each sentence is divided by its own number of words, not by the mean of all": summed / counts.double().mean(),
-        "this is the maximum over the words": x.masked_fill(~words, -torch.inf).amax(1),
-        "this is the last word of each sentence": x[torch.arange(3), counts[:, 0] - 1],
+        "the first places of a round have nothing before them to be joined with": 24,
+        "this is what the loop does; a scan does more": 7,
+        "this is the number of rounds": 3,
+        "the joins do not double with the symbols: eight need three rounds": 10,
+        "this is another scan, which joins less: here every place takes part until all before it is in": 12,
     }
-    compare(answer(x.clone(), ids.clone()), summed / counts, slips)
-
-
-@exercise("Right: 1.0 - 0.2 of what attention gives is kept, so one number in five is dropped, at every test anew.")
-def check_left_on(answer: float) -> None:
-    """``answer`` must be the share of attention's output that the authors' code drops at test time: 0.2."""
-    value = float(answer)
-    assert abs(value) > 1e-3, "at test time keep is 1.0, and attention's output is given keep - 0.2"
-    slips = {
-        "this is the share that is kept": 0.8,
-        "this is what the training drops, where keep is 0.7": 0.5,
-        "this is the dropout outside of attention in training": 0.3,
-    }
-    compare_number(value, 0.2, slips, "{:g} is not right: put keep = 1.0 into keep - 0.2")
+    compare_number(answer, 17, slips, "{:g} is not right: count round by round", 1e-5, 1e-5)

@@ -52,6 +52,7 @@ PROGRAMS = {
     "speed": ("rtx_book/bench/*.py", "results/speed.jsonl"),
     "race": ("rtx_book/runs/recipes/race.py",),
     "parallel": ("rtx_book/runs/recipes/parallel.py",),
+    "reading": ("rtx_book/runs/recipes/parallel.py",),
     "recurrence_returns": ("rtx_book/runs/recipes/returns.py",),
 }
 """By page what made the numbers that it tells, under ``book``."""

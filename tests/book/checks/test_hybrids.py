@@ -21,13 +21,8 @@ RIGHT = {
     checks.check_kept: [(145_024, "Right: 128,000")],
 }
 SLIPS = {
-    checks.check_place: [
-        (3, "one further on"),
-        (6, "one place back"),
-        (7, "learns nothing"),
-        (5, "the next key"),
-        (2, "2 is not right"),
-    ],
+    checks.check_place: {3: "one further on", 6: "one place back", 7: "learns nothing", 5: "the next key"}
+    | {2: "2 is not right"},
     checks.check_delta_rule: [
         (lambda *given: delta_rule(*given, write=lambda v, said, beta: beta * v), "nothing is erased"),
         (lambda *given: delta_rule(*given, first="read"), "not before"),

@@ -1,6 +1,5 @@
 """The checks accept the right answer, and name each planted slip."""
 
-import torch
 from support.answers import chapter
 
 from rtx_book.checks import parallel as checks
@@ -10,16 +9,10 @@ def compose(second, first):
     return second[0] * first[0], second[0] * first[1] + second[1]
 
 
-def masked_mean(x, ids):
-    words = (ids != 0).unsqueeze(-1)
-    return (x * words).sum(1) / words.sum(1)
-
-
 RIGHT = {
     checks.check_compose: [(compose, "Right: the factors multiply")],
-    checks.check_field: [(63, "Right: 1 for the position")],
-    checks.check_masked_mean: [(masked_mean, "Right: only words")],
-    checks.check_left_on: [(0.2, "Right: 1.0 - 0.2")],
+    checks.check_stack: [(514, "Right: along the text")],
+    checks.check_joins: [(17, "Right: in a round")],
 }
 SLIPS = {
     checks.check_compose: [
@@ -29,30 +22,10 @@ SLIPS = {
         (lambda second, first: second, "second step alone"),
         (lambda second, first: second[0], "must return a pair"),
     ],
-    checks.check_field: [
-        (62, "itself counts"),
-        (94, "two gaps"),
-        (11, "without dilation"),
-        (243, "adds up"),
-        (32, "kernel of 2"),
-        (31, "one layer is missing"),
-        (40, "40 positions is not right"),
-    ],
-    checks.check_masked_mean: [
-        (lambda x, ids: x.mean(1), "authors' code"),
-        (lambda x, ids: (x * (ids != 0).unsqueeze(-1)).mean(1), "divided by T"),
-        (lambda x, ids: (x * (ids != 0).unsqueeze(-1)).sum(1), "this is the sum"),
-        (lambda x, ids: (x * (ids != 0).unsqueeze(-1)).sum(1) * 3 / (ids != 0).sum(), "its own number"),
-        (lambda x, ids: x.masked_fill((ids == 0).unsqueeze(-1), -torch.inf).amax(1), "maximum"),
-        (lambda x, ids: x[torch.arange(3), (ids != 0).sum(1) - 1], "last word"),
-    ],
-    checks.check_left_on: [
-        (0, r"keep - 0\.2"),
-        (0.8, "kept"),
-        (0.5, "training drops"),
-        (0.3, "outside of attention"),
-        (0.1, "0.1 is not right"),
-    ],
+    checks.check_stack: {1536: "need not wait", 512: "the last symbol", 515: "counted along", 3: "the way up"}
+    | {40: "40 is not right"},
+    checks.check_joins: {24: "nothing before", 7: "the loop", 3: "number of rounds", 10: "do not double"}
+    | {12: "another scan", 16: "16 is not right"},
 }
 
 test_right_answers, test_slips, test_stubs = chapter(RIGHT, SLIPS)

@@ -53,13 +53,7 @@ SLIPS = {
         (lambda z, W, M: torch.tanh(z[:, M - 1 :]), "not there"),
         (lambda z, W, M: sum(steps(z, W, M, lambda M, k=k: range(k)) for k in (1, 2, 3)) / 3, "mean over the steps"),
     ],
-    checks.check_reach: [
-        (18, "overlap"),
-        (15, "own input"),
-        (216, "adds up"),
-        (36, "dilated"),
-        (6, "6 inputs is not right"),
-    ],
+    checks.check_reach: {18: "overlap", 15: "own input", 216: "adds up", 36: "dilated", 6: "6 inputs is not right"},
     checks.check_order: [
         ("fzcbs", "authors' music script"),
         ("fczbs", "of the batch before"),

@@ -8,13 +8,13 @@ from live.parity import disturb
 from rtx_book.page.live.packing import pack_merges
 from rtx_lib.layers import LSTM, RNN, MixerStack, Readout, SelectiveRecurrence
 from rtx_lib.layers.mixing import AttentionMixer
-from rtx_lib.models import BERT, Captioner, Mamba, TimeInvariantMamba
+from rtx_lib.models import BERT, Captioner, Mamba, MemoryNetwork, TimeInvariantMamba
 from rtx_lib.models.neural_gpu import NeuralGPU
 from rtx_lib.models.r_transformer import LocalRNN, RTransformer
 from rtx_lib.models.seq2seq import Seq2Seq
 from rtx_lib.models.transformer import CausalTransformer
 from rtx_lib.models.transformer_xl import TransformerXL
-from rtx_lib.tasks import BytePairs, NumberWords, Scenes
+from rtx_lib.tasks import BytePairs, NumberWords, Scenes, Stories
 
 LETTERS = "\n abcdef"
 V = len(LETTERS)
@@ -153,9 +153,20 @@ def scene():
     return {"models": models, "words": Scenes.words, "side": 28, "scans": scans, "scenes": scenes}
 
 
+def story():
+    task = Stories("two facts")
+    sizes = {"sentence_length": task.sentence_length, "memory_size": task.memory_size}
+    stories = [
+        [["Bert went to the hall", "Bert took the ball", "Anna walked to the attic"], "Where is the ball"],
+        [["Anna went to the cellar", "Anna took the lamp"], "Where is the lamp"],
+    ]
+    told = {"words": task.words, "length": task.sentence_length, "memory": task.memory_size, "stories": stories}
+    return {"models": {"network": disturb(MemoryNetwork(task.vocabulary, **sizes, width=6, hops=2), 0.3)}, **told}
+
+
 GIVEN = {  # of each kind: what `play` is given
     **{made.__name__: made for made in (adder, choose, digits, gaps, guess, lookup, parity, pieces, positions)},
-    **{made.__name__: made for made in (scene, selected, tune, window, words, write)},
+    **{made.__name__: made for made in (scene, selected, story, tune, window, words, write)},
     "gates": lambda: {"pulses": {3: 1, 7: 1}},
     "integrator": lambda: {"input": "step"},
     "pulses": lambda: {"u": 0.9, "pulses": {3: 1}},

@@ -10,8 +10,8 @@ import pytest
 from rtx_book.page.figure import to_svg
 from rtx_book.pictures.language_models import draw_cuts, draw_passage
 from rtx_book.pictures.orders import draw_order
-from rtx_book.pictures.parallel import draw_hops
 from rtx_book.pictures.pretraining import draw_fillings
+from rtx_book.pictures.reading import draw_hops
 from rtx_book.pictures.recurrence_returns import draw_states
 from rtx_book.pictures.transformer_xl import draw_expected
 from rtx_lib.plots import attention_heatmap, attention_panels, attention_stack, draw_alignment

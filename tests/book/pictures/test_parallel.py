@@ -1,50 +1,10 @@
-"""What hops read, how an image moves, how far fields reach: the numbers given are drawn and told."""
-
-import re
-import xml.etree.ElementTree as ET
+"""How the image of a Neural GPU moves: the numbers given are drawn and told."""
 
 import numpy as np
 import pytest
 
 from rtx_book.page.film import at_frame, film
 from rtx_book.pictures import parallel
-from rtx_lib.plots.style import CYCLE
-
-# ---- hops
-
-STORY = {
-    "sentences": ["Bert went to the hall", "Bert took the ball", "Anna went to the attic"],
-    "weights": np.array([[0.02, 0.9, 0.04, 0.03, 0.01], [0.75, 0.1, 0.05, 0.05, 0.05]]),
-    "question": "Where is the ball",
-    "answer": "hall",
-    "right": "hall",
-    "supports": [1, 0],
-}
-
-
-def test_sentences_are_rows_and_what_is_empty_is_one() -> None:
-    fig = parallel.draw_hops(**STORY)
-    (ax,) = fig.axes
-    assert [label.get_text() for label in ax.get_yticklabels()] == [*STORY["sentences"], "(empty slots)"]
-    opacity = ax.get_images()[0].get_array()[..., 3]
-    np.testing.assert_allclose(opacity, 0.75 * np.vstack([STORY["weights"].T[:3], [0.04, 0.1]]), atol=1e-12)
-    assert len([patch for patch in ax.patches if patch.get_gid() == "support"]) == 2
-    assert fig.get_suptitle() == "Where is the ball? “hall”, right"
-    full = {**STORY, "weights": STORY["weights"][:, :3]}
-    assert len(parallel.draw_hops(**full).axes[0].get_yticklabels()) == 3, "nothing is empty"
-
-
-def test_hops_in_words_and_as_an_explorer() -> None:
-    wrong = STORY | {"answer": "attic"}
-    said = parallel.describe_hops(**wrong)
-    assert said.startswith("Where is the ball? “attic”, wrong: hall. hop 1 reads “Bert took the ball” most (0.90); ")
-    assert said.endswith("The answer follows from “Bert took the ball” and “Bert went to the hall”.")
-    page = parallel.hops_explorer([STORY, wrong | {"sentences": STORY["sentences"][:2]}], title="Two hops").data
-    assert page.count('class="frame"') == 2 and "wrong: hall" in page and "Two hops" in page
-    assert len(set(re.findall(r"<svg[^>]*? height=.(\d+)", page))) == 1, "stories of other lengths have one size"
-
-
-# ---- image film
 
 S, N, W, M = 4, 3, 2, 5
 IMAGES, RIGHT = np.random.default_rng(0).normal(size=(S, N, W, M)), [0, 1, 1]
@@ -66,61 +26,3 @@ def test_wrong_answers_are_crossed_at_their_step_and_place() -> None:
     at_frame(fig, frames[2])
     assert [text.get_text() for text in fig.axes[1].texts] == ["0", "0", "1", "1", "0", "1"]
     assert "A carry travels." in film(fig, frames, "Step", labels=list("0123"), alt="A carry travels.").data
-
-
-# ---- receptive fields
-
-T = 16
-
-
-def taps(k: int, *dilations: int) -> np.ndarray:
-    """Causal convolutions of k taps, one layer a dilation."""
-    return np.stack([sum(np.eye(T, k=-i * d) for i in range(k)) > 0 for d in dilations])
-
-
-BYTENET, CONVS2S, QRNN = taps(2, 1, 2, 4, 8), taps(3, 1, 1, 1, 1), taps(2, 1, 1, 1, 1)
-MODELS = {"ByteNet": BYTENET, "ConvS2S": CONVS2S, "QRNN": QRNN, "attention": np.stack([np.tri(T, dtype=bool)] * 4)}
-
-
-def test_fields_grow_by_the_dilation_or_by_the_kernel() -> None:
-    assert [parallel.seen(BYTENET, n)[0].sum() for n in range(1, 5)] == [2, 4, 8, 16]
-    assert [parallel.seen(CONVS2S, n)[0].sum() for n in range(1, 5)] == [3, 5, 7, 9]
-    assert parallel.seen(MODELS["attention"], 1)[0].all() and parallel.seen(taps(2, 1), 1, chained=True)[0].all()
-    assert parallel.seen(taps(2, 4, 1), 2)[0].nonzero()[0].tolist() == [10, 11, 14, 15], "gaps stay gaps"
-
-
-@pytest.mark.parametrize(("reach", "chained"), [(CONVS2S, False), (QRNN, True)])
-def test_what_is_lit_has_a_way_to_the_last_output(reach: np.ndarray, chained: bool) -> None:
-    (ax,) = parallel.draw_field(reach, 3, "a model", chained=chained, place=1).axes
-    circles = [line for line in ax.get_lines() if line.get_marker() == "o" and line.get_markerfacecolor() == CYCLE[1]]
-    lit = {(int(y), int(x)) for line in circles for x, y in line.get_xydata()}
-    assert lit == set(map(tuple, np.argwhere(parallel.seen(reach, 3, chained=chained)).tolist()))
-    assert ax.get_title() == f"a model, 3 layers: {16 if chained else 7} of 16 inputs"
-
-
-def test_a_field_in_words() -> None:
-    told = [
-        parallel.describe_field(reach, n, "X")
-        for reach, n in ((CONVS2S, 2), (MODELS["attention"], 1), (0 * BYTENET, 1))
-    ]
-    assert told == [
-        "X, 2 layers: output 16 sees 5 of 16 inputs, from input 12 on.",
-        "X, 1 layer: output 16 sees all 16 inputs.",
-        "X, 1 layer: output 16 sees no input.",
-    ]
-
-
-def test_the_explorer_has_a_frame_for_each_model_and_depth() -> None:
-    page = parallel.field_explorer(MODELS, chained=["QRNN"], caption="measured").data
-    frames = re.findall(r'<div class="frame" data-label="([^"]*)"( hidden)?>', page)
-    assert [label for label, _ in frames[3:5]] == ["4 layers: 16 of 16", "1 layer: 3 of 16"]
-    assert [bool(hidden) for _, hidden in frames] == [False] + 15 * [True]
-    assert re.findall(r'<option value="(\d+)">', page) == ["0", "4", "8", "12"]
-    title = "After one layer QRNN and attention see all 16 inputs; after 4 layers ByteNet 16 and ConvS2S 9"
-    assert ET.fromstring(re.search("<p class=.fig-title.*?</p>", page)[0]).text == title
-    one = parallel.field_explorer({"attention": MODELS["attention"]}).data
-    assert ">After one layer attention sees all 16 inputs</p>" in one
-    with pytest.raises(ValueError, match=r"chained must be of the models .*, got \['GRU'\]"):
-        parallel.field_explorer(MODELS, chained=["GRU"])
-    none = parallel.field_explorer({"ByteNet": BYTENET}).data
-    assert ">Of 16 inputs the last output sees after 4 layers ByteNet 16</p>" in none

@@ -44,6 +44,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "integrator": ("random", "state-space", "strip", "widget-integrator"),
     "selected": ("random", "arithmetic", "attention", "mamba", "mixers", "widget-selected"),
     "lookup": ("random", "arithmetic", "attention", "mixers", "widget-lookup"),
+    "story": ("arithmetic", "memory", "widget-story"),
 }
 """The files of each kind after those of :data:`FRAME`, in order."""
 

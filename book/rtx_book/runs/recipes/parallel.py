@@ -1,4 +1,4 @@
-"""Recipes of the chapter on models that read in parallel, without recurrence."""
+"""Recipes of two chapters: what has to wait for what, and reading without recurrence."""
 
 from dataclasses import replace
 from typing import Any
