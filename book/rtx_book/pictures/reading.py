@@ -184,7 +184,7 @@ def field_explorer(models: Mapping[str, Any], *, title: str, caption: str | None
     drawn = (draw_field(models[name], n, name) for name, n in frames)
     labels = [f"{_layers(n)}: {seen(models[name], n)[0].sum()} of {length}" for name, n in frames]
     texts = [describe_field(models[name], n, name) for name, n in frames]
-    stacked, scrolls = stack_frames(drawn, labels, texts, 0)
+    stacked, scrolls = stack_frames(drawn, labels, texts, 0, wide=False, said=False)
     options = "".join(f'<option value="{k * depth}">{html.escape(name)}</option>' for k, name in enumerate(models))
     choice = (
         '<div class="book-control" onkeydown="event.stopPropagation()"><label><span>model</span> '

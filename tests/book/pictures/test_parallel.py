@@ -1,7 +1,6 @@
 """How the image of a Neural GPU moves: the numbers given are drawn and told."""
 
 import numpy as np
-import pytest
 
 from rtx_book.page.film import at_frame, film
 from rtx_book.pictures import parallel

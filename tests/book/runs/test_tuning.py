@@ -127,9 +127,7 @@ def test_whoever_has_a_rate_runs_again_with_fresh_seeds_on_both_sets_of_instruct
     assert asked(tuning.next_again(tmp_path))[0] == (names[1], 5)
 
 
-def test_a_mixer_has_the_rate_of_the_least_median_on_validation_and_looks_beyond_the_last_one(
-    tmp_path, monkeypatch
-):
+def test_a_mixer_has_the_rate_of_the_least_median_on_validation_and_looks_beyond_the_last_one(tmp_path, monkeypatch):
     recipe = returns.TUNED[0]
 
     def tries(lr, *values):
