@@ -34,7 +34,7 @@ class LGRU(nn.Module):
     and so for z and l. Here that is a choice.
 
     ``weight_ih`` (5H, D_in) holds the blocks r, z, l, n and H; ``weight_hh`` (4H, H) and ``bias_hh`` (4H,) the
-    blocks r, z, l and n. All are drawn from U(-1/sqrt(H), 1/sqrt(H)). ``gain`` (3, H), of r, z and l, starts at 1.
+    blocks r, z, l and n. All are drawn from U(-1/sqrt(H), 1/sqrt(H)). ``gain`` (3H,), of r, z and l, starts at 1.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class LGRU(nn.Module):
         self.weight_hh = nn.Parameter(torch.empty(4 * hidden_size, hidden_size))
         self.bias_hh = nn.Parameter(torch.empty(4 * hidden_size))
         draw_uniform(self, hidden_size)
-        self.gain = nn.Parameter(torch.ones(3, hidden_size)) if layer_norm else None
+        self.gain = nn.Parameter(torch.ones(3 * hidden_size)) if layer_norm else None
 
     def project(self, x: Tensor) -> Tensor:
         """What the inputs (..., D_in) contribute, (..., 5H). It needs no state: all steps can be done at once."""
@@ -82,7 +82,7 @@ class TGRU(nn.Module):
         h' = (1 - z) * h + z * n
 
     ``weight_hh`` (3H, H) and ``bias_hh`` (3H,) hold the blocks r, z and n, drawn from
-    U(-1/sqrt(H), 1/sqrt(H)). Biases and ``gain`` (2, H) are as in :class:`LGRU`.
+    U(-1/sqrt(H), 1/sqrt(H)). Biases and ``gain`` (2H,) are as in :class:`LGRU`.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class TGRU(nn.Module):
         self.weight_hh = nn.Parameter(torch.empty(3 * hidden_size, hidden_size))
         self.bias_hh = nn.Parameter(torch.empty(3 * hidden_size))
         draw_uniform(self, hidden_size)
-        self.gain = nn.Parameter(torch.ones(2, hidden_size)) if layer_norm else None
+        self.gain = nn.Parameter(torch.ones(2 * hidden_size)) if layer_norm else None
 
     def forward(self, h: Tensor) -> Tensor:
         """The refined state (B, H) from the state h (B, H)."""
@@ -115,15 +115,14 @@ def _sums(cell: LGRU | TGRU, h: Tensor, a_gates: Tensor | None = None) -> tuple[
     ``a_gates`` is what the input contributes to the gates.
     """
     size, gain = cell.hidden_size, cell.gain
-    b_gates, b_n = cell.bias_hh.split([len(cell.bias_hh) - size, size])
+    split = [len(cell.bias_hh) - size, size]
     if gain is None:
-        u_gates, u_n = torch.addmm(cell.bias_hh, h, cell.weight_hh.T).split([len(b_gates), size], dim=-1)
+        u_gates, u_n = torch.addmm(cell.bias_hh, h, cell.weight_hh.T).split(split, dim=-1)
         return u_gates if a_gates is None else a_gates + u_gates, u_n
-    u_gates, u_n = F.linear(h, cell.weight_hh).split([len(b_gates), size], dim=-1)
+    (u_gates, u_n), (b_gates, b_n) = F.linear(h, cell.weight_hh).split(split, dim=-1), cell.bias_hh.split(split)
     sums = u_gates if a_gates is None else a_gates + u_gates
-    normed = F.layer_norm(sums.unflatten(-1, gain.shape), (size,), eps=EPS)  # each gate by itself
-    gates = (gain * normed).flatten(-2) + b_gates
-    return gates.to(u_n.dtype), u_n + b_n.to(u_n.dtype)  # under autocast, the norm has more precision
+    normed = F.layer_norm(sums.unflatten(-1, (-1, size)), (size,), eps=EPS).flatten(-2)  # each gate by itself
+    return (gain * normed + b_gates).to(h.dtype), (u_n + b_n).to(h.dtype)  # under autocast, a norm has more precision
 
 
 class DeepTransitionGRU(nn.Module):

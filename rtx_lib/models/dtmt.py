@@ -251,7 +251,7 @@ def _transition(arrays: Mapping[str, Tensor], at: str) -> dict[str, Tensor]:
         """The biases of the gates and of n, and the gains."""
         gains = [arrays[f"{at}/{gate}{ln}/scale"] for gate in gates]
         biases = [arrays[f"{at}/{gate}{ln}/offset"] for gate in gates]
-        return {"gain": torch.stack(gains), "bias_hh": torch.cat([*biases, arrays[f"{at}/{n}/bias"]])}
+        return {"gain": torch.cat(gains), "bias_hh": torch.cat([*biases, arrays[f"{at}/{n}/bias"]])}
 
     gates, chained = ("reset_gate", "update_gate", "reset_gate2"), ("trans_reset_gate", "trans_update_gate")
     of_x, of_h = ([f"{gate}/matrix_{i}" for gate in gates] for i in range(2))
