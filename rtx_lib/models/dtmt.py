@@ -91,7 +91,7 @@ class DTMT(nn.Module):
         h_j = [forward transition(x_j, h_{j-1}); backward transition(x_j, h_{j+1})]         annotations (2H)
         s_0 = tanh(W_0 mean_j h_j + b_0)
         q_t = query transition(y_{t-1}, s_{t-1})                                            asks the source
-        c_t = attention(q_t, h_1..h_S)                                                      :class:`AdditiveHeads`
+        c_t = attention(q_t, h_1..h_S)                                                      AdditiveHeads
         s_t = decoder transition(c_t, q_t)
         logits_t = W_v tanh(W [y_{t-1}; s_t; c_t] + b) + b_v
 
