@@ -52,9 +52,9 @@ class Embedding(nn.Module):
 
 
 class AdditiveHeads(nn.Module):
-    """Additive attention of many heads from q to annotations h, of which every head k has its part::
+    """Additive attention of many heads from q to annotations h, of which every head i has its part::
 
-        e^k_j = v . tanh((W_q q)^k + (W_k h_j)^k)               one v for all heads
+        e^i_j = v . tanh((W_q q)^i + (W_k h_j)^i)               one v for all heads
         c = W_c [sum_j softmax_j(e^1_j) h^1_j; ...] + b_c       the heads side by side
 
     All are drawn from U(-1/sqrt(n), 1/sqrt(n)) with n inputs.
@@ -67,15 +67,15 @@ class AdditiveHeads(nn.Module):
         self.key = uniform_linear(2 * hidden_size, hidden_size, bias=False)
         self.score = uniform_linear(hidden_size // heads, 1, bias=False)
         self.out = uniform_linear(2 * hidden_size, hidden_size)
-        self.weights_tap = nn.Identity()  # the weights (B, K, T, S) of all K heads and steps go through here, for hooks
+        self.weights_tap = nn.Identity()  # the weights (B, heads, T, S) of all steps go through here, for hooks
 
     def look(self, q: Tensor, keys: Tensor, real: Tensor) -> Tensor:
-        """The weights (B, K, 1, S) of one step, from q (B, H), keys W_k h (B, S, H), and where words are (B, S)."""
-        a = self.query(q).unflatten(-1, (self.heads, 1, -1)) + self._parts(keys)  # (B, K, S, H/K)
+        """The weights (B, heads, 1, S) of one step, from q (B, H), keys W_k h (B, S, H) and where words are (B, S)."""
+        a = self.query(q).unflatten(-1, (self.heads, 1, -1)) + self._parts(keys)  # (B, heads, S, H/heads)
         return self.score(torch.tanh(a)).mT.masked_fill(~real[:, None, None], -math.inf).softmax(-1)
 
     def read(self, weights: Tensor, annotations: Tensor) -> Tensor:
-        """The contexts (B, T, H) under weights (B, K, T, S) of annotations (B, S, 2H)."""
+        """The contexts (B, T, H) under weights (B, heads, T, S) of annotations (B, S, 2H)."""
         return self.out((weights @ self._parts(annotations)).transpose(1, 2).flatten(2))
 
     def _parts(self, x: Tensor) -> Tensor:
