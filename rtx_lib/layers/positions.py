@@ -50,7 +50,7 @@ class Sinusoidal(nn.Module):
 
     def encode(self, positions: Tensor, dtype: torch.dtype | None = None) -> Tensor:
         """Encode positions (N,), whole or not, of either sign: (N, D) of the dtype, torch's default one if None."""
-        angles = _angles(positions, self.width)  # (N, D/2)
+        angles = wave_angles(positions, self.width)  # (N, D/2)
         return self._join(angles.sin(), angles.cos()).to(dtype or torch.get_default_dtype())
 
     def embed(self, x: Tensor, offset: int = 0) -> Tensor:
@@ -61,7 +61,7 @@ class Sinusoidal(nn.Module):
 
     def shift_matrix(self, k: float, *, dtype: torch.dtype | None = None) -> Tensor:
         """The matrix (D, D) that takes the encoding of any p to that of p + k: it turns each pair by k w_i."""
-        angles = _angles(torch.tensor([k]), self.width)[0]  # (D/2,)
+        angles = wave_angles(torch.tensor([k]), self.width)[0]  # (D/2,)
         cos, sin = angles.cos().diag(), angles.sin().diag()
         # sin(a + b) = cos b sin a + sin b cos a;  cos(a + b) = -sin b sin a + cos b cos a
         matrix = torch.cat([torch.cat([cos, sin], dim=1), torch.cat([-sin, cos], dim=1)])  # in the order of "halves"
@@ -249,7 +249,7 @@ class Rotary(nn.Module):
 
     def _turn(self, x: Tensor, start: int) -> Tensor:
         positions = torch.arange(start, start + x.shape[-2], device=x.device)
-        angles = _angles(positions, self.head_width)  # (T, K/2)
+        angles = wave_angles(positions, self.head_width)  # (T, K/2)
         # Half-precision inputs are turned in single precision: rounded sines would spoil the distance.
         wide = torch.promote_types(x.dtype, torch.float32)
         cos, sin = angles.cos().to(wide), angles.sin().to(wide)
@@ -337,10 +337,10 @@ def _precise(x: Tensor) -> Tensor:
     return x.to(torch.float32 if x.device.type == "mps" else torch.float64)
 
 
-def _angles(positions: Tensor, width: int) -> Tensor:
-    """Angles p 10000^(-2i/width) in radians, (N, width/2)."""
-    exponents = _precise(torch.arange(0, width, 2, device=positions.device)) / width
-    return _precise(positions)[:, None] * 10000.0**-exponents
+def wave_angles(positions: Tensor, width: int, divisor: int | None = None) -> Tensor:
+    """Angles p 10000^(-2i/divisor) in radians, i = 0..width/2 - 1, (..., width/2); the divisor is the width if None."""
+    exponents = _precise(torch.arange(0, width - 1, 2, device=positions.device)) / (divisor or width)
+    return _precise(positions)[..., None] * 10000.0**-exponents
 
 
 def _distances(queries: int, keys: int, offset: int, device: torch.device) -> Tensor:

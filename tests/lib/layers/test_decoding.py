@@ -14,6 +14,7 @@ from torch.utils._pytree import tree_leaves
 from rtx_lib.layers import GRU, Readout, beam_search, greedy, sample
 from rtx_lib.models.bytenet import ByteNet
 from rtx_lib.models.convs2s import ConvS2S
+from rtx_lib.models.dtmt import DTMT
 from rtx_lib.models.plain_gpt import PlainGPT
 from rtx_lib.models.seq2seq import Seq2Seq
 from rtx_lib.models.transformer import Transformer
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("double")
 
 START, END = 1, 2
 SOURCE = torch.tensor([[3, 1, 4, 1, 5], [2, 6, 0, 0, 0], [5, 3, 5, 8, 0], [7, 0, 0, 0, 0]])
-MODELS = ["fixed", "additive", "dot", "transformer", "bytenet", "convs2s"]
+MODELS = ["fixed", "additive", "dot", "transformer", "bytenet", "convs2s", "dtmt"]
 
 
 def make(kind, seed=0, vocabulary=5, sharpness=2.0):
@@ -34,6 +35,8 @@ def make(kind, seed=0, vocabulary=5, sharpness=2.0):
         model = ByteNet(9, vocabulary, width=6, dilations=(1, 2))
     elif kind == "convs2s":
         model = ConvS2S(9, vocabulary, width=6, encoder=[(6, 3)], decoder=[(6, 2), (6, 3)])
+    elif kind == "dtmt":
+        model = DTMT(9, vocabulary, width=6, hidden_size=8, heads=2, encoder_depth=1, query_depth=1, decoder_depth=1)
     else:
         attention = None if kind == "fixed" else kind
         model = Seq2Seq(9, vocabulary, width=6, hidden_size=8, attention=attention)

@@ -28,6 +28,7 @@ from rtx_lib.models.convs2s import ConvS2S
 from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
 from rtx_lib.models.deep_transition import LGRU, TGRU, DeepTransitionGRU
 from rtx_lib.models.delta_net import DeltaNet, LinearAttention
+from rtx_lib.models.dtmt import DTMT
 from rtx_lib.models.elmo import BidirectionalLM, ProjectedLSTM, ScalarMix
 from rtx_lib.models.gpt import GPT, GPTClassifier
 from rtx_lib.models.griffin import RGLRU, GriffinBlock
@@ -65,6 +66,7 @@ LOCAL = SIZE | {"window": 3}
 XL = SIZE | {"memory": T}
 SEQ = {"width": 4, "hidden_size": 5}
 DILATED = {"width": 6, "dilations": (1, 2, 4)}
+DEEP = {"width": 4, "hidden_size": 6, "heads": 3, "encoder_depth": 1, "query_depth": 2, "decoder_depth": 1}
 GATED = {"width": 4, "encoder": [(4, 3), (6, 2)], "decoder": [(4, 3), (6, 2), (6, 6)]}
 
 CLIPPED = {"hidden_size": 6, "cell_clip": 3.0, "projection_clip": 3.0}
@@ -238,6 +240,8 @@ PAIRS = {
     "bytenet-even": partial(ByteNet, V, V, **DILATED, kernel_size=2, unfold=2),
     "convs2s": partial(ConvS2S, V, V, **GATED, length=2 * T, dropout=0.3),
     "convs2s-last": partial(ConvS2S, V, V, **GATED, out_width=3, attention=(False, False, True)),
+    "dtmt": partial(DTMT, V, V, **DEEP),
+    "dtmt-shallow": partial(DTMT, V, V, **DEEP | {"width": 5, "heads": 1, "encoder_depth": 0, "query_depth": 0}),
     **{
         f"translator-{positions}": partial(Transformer, V, V, **SIZE, positions=positions, length=2 * T, clip=3)
         for positions in SCHEMES
@@ -266,7 +270,8 @@ RECURRENT += [name for name in FLOATS if name.startswith(("slstm", "mlstm"))]
 # One model of each kind that reads and carries in a way of its own.
 USUAL = ["rnn", "lstm-both-ways", "gru-fused", "indrnn", "qrnn", "slstm-conv", "mamba", "delta-net", "rwkv-time"]
 USUAL += ["retention", "tcn", "r-transformer", "transformer-rotary", "xl", "readout-ids", "gpt", "elmo", "bert"]
-USUAL += ["griffin", "mamba-lm", "xlnet", "seq2seq", "bytenet", "convs2s", "translator"]
+USUAL += ["griffin", "mamba-lm", "xlnet", "seq2seq", "dtmt", "bytenet", "convs2s"]
+USUAL += ["translator"]
 # These and some more differ in what torch's ways, or another device, may trip over.
 KINDS = [*USUAL, "lstm-fused", "gru", "indrnn-layer", "slstm", "mlstm", "lru", "rg-lru", "local-gru", "gpt-2", "lstm"]
 KINDS += ["mamba-2", "s4d-convolution", "min-gru-log", "captioner-attention", "memory-network"]
@@ -669,6 +674,7 @@ CONSTRUCTORS = [
     (Readout, {"core": RNN(3, 4), "output_size": 2}, {}),
     (TGRU, {"hidden_size": 4}, {}),
     (DeepTransitionGRU, CORE | {"transitions": 1}, {}),
+    (DTMT, TWO | DEEP, {"heads": 4}),
     (AttentionMixer, {"width": 8}, {"positions": "learned"}),
     (partial(MixerStack, mixer=AttentionMixer), NET | MIXED, {"width": 0, "layers": 0, "mlp": -1, "kernel_size": 0}),
     (PlainIndRNN, PLAIN, {"magnitude": 0.5, "keep": 1.1, "input_scale": 0.0}),

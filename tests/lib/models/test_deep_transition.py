@@ -12,27 +12,37 @@ from rtx_lib.models.deep_transition import DeepTransitionGRU
 pytestmark = pytest.mark.usefixtures("double")
 
 
-def make(transitions=2):
-    return random_parameters(drawn(1, DeepTransitionGRU, 3, 5, transitions))
+def make(transitions=2, **options):
+    return random_parameters(drawn(1, DeepTransitionGRU, 3, 5, transitions, **options))
 
 
-def lgru(weight_ih, weight_hh, bias_hh, x, h):
+def gate(a, b, gain):
+    """sigmoid(a + b), or with a gain of the normalised a."""
+    if gain is None:
+        return sigmoid(a + b)
+    a = a - a.mean(1, keepdim=True)
+    return sigmoid(gain * a / (a.square().mean(1, keepdim=True) + 1e-6).sqrt() + b)
+
+
+def lgru(weight_ih, weight_hh, bias_hh, x, h, gain=None):
     """The paper's L-GRU, one matrix at a time."""
     w_xr, w_xz, w_xl, w_xh, w_x = blocks(weight_ih, 5)
     w_hr, w_hz, w_hl, w_hh = blocks(weight_hh, 4)
     b_r, b_z, b_l, b_h = blocks(bias_hh, 4)
-    r = sigmoid(x @ w_xr.T + h @ w_hr.T + b_r)
-    z = sigmoid(x @ w_xz.T + h @ w_hz.T + b_z)
-    linear = sigmoid(x @ w_xl.T + h @ w_hl.T + b_l)
+    g_r, g_z, g_l = [None] * 3 if gain is None else blocks(gain, 3)
+    r = gate(x @ w_xr.T + h @ w_hr.T, b_r, g_r)
+    z = gate(x @ w_xz.T + h @ w_hz.T, b_z, g_z)
+    linear = gate(x @ w_xl.T + h @ w_hl.T, b_l, g_l)
     candidate = torch.tanh(x @ w_xh.T + r * (h @ w_hh.T + b_h)) + linear * (x @ w_x.T)
     return (1 - z) * h + z * candidate
 
 
-def tgru(weight_hh, bias_hh, h):
+def tgru(weight_hh, bias_hh, h, gain=None):
     """The paper's T-GRU."""
     w_hr, w_hz, w_hh = blocks(weight_hh, 3)
     b_r, b_z, b_h = blocks(bias_hh, 3)
-    r, z = sigmoid(h @ w_hr.T + b_r), sigmoid(h @ w_hz.T + b_z)
+    g_r, g_z = [None] * 2 if gain is None else blocks(gain, 2)
+    r, z = gate(h @ w_hr.T, b_r, g_r), gate(h @ w_hz.T, b_z, g_z)
     return (1 - z) * h + z * torch.tanh(r * (h @ w_hh.T + b_h))
 
 
@@ -40,18 +50,20 @@ def loop(p, transitions, x, state):
     """The whole network, step by step and transition by transition."""
     h, outputs = state[0], []
     for t in range(x.shape[1]):
-        h = lgru(p["lgru.weight_ih"], p["lgru.weight_hh"], p["lgru.bias_hh"], x[:, t], h)
+        h = lgru(p["lgru.weight_ih"], p["lgru.weight_hh"], p["lgru.bias_hh"], x[:, t], h, p.get("lgru.gain"))
         for k in range(transitions):
-            h = tgru(p[f"transitions.{k}.weight_hh"], p[f"transitions.{k}.bias_hh"], h)
+            at = f"transitions.{k}"
+            h = tgru(p[f"{at}.weight_hh"], p[f"{at}.bias_hh"], h, p.get(f"{at}.gain"))
         outputs.append(h)
     return torch.stack(outputs, dim=1), h[None]
 
 
+@pytest.mark.parametrize("layer_norm", [False, True])
 @pytest.mark.parametrize("transitions", [0, 1, 4])
-def test_equals_the_loop(transitions):
-    model = make(transitions)
+def test_equals_the_loop(transitions, layer_norm):
+    model = make(transitions, layer_norm=layer_norm)
     p = dict(model.named_parameters())
-    assert len(p) == 3 + 2 * transitions
+    assert len(p) == 3 + 2 * transitions + layer_norm * (1 + transitions)
     x, state = draw(4, 7, 3).requires_grad_(), draw(1, 4, 5, seed=1).requires_grad_()
     assert furthest(model(x, state), loop(p, transitions, x, state), [x, state, *p.values()]) < 1e-12
 

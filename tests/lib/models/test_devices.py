@@ -19,6 +19,7 @@ from rtx_lib.layers.decoding import beam_search, greedy, sample
 from rtx_lib.models.bytenet import ByteNet
 from rtx_lib.models.captioner import Captioner
 from rtx_lib.models.convs2s import ConvS2S
+from rtx_lib.models.dtmt import DTMT
 from rtx_lib.models.memory_network import MemoryNetwork
 from rtx_lib.models.seq2seq import Seq2Seq
 from rtx_lib.models.transformer import CausalTransformer
@@ -108,6 +109,7 @@ WRITERS = {
     **{str(a): partial(Seq2Seq, 9, 8, width=4, hidden_size=5, attention=a) for a in (None, "additive", "dot")},
     "bytenet": partial(ByteNet, 9, 8, width=4, dilations=(1, 2)),
     "convs2s": partial(ConvS2S, 9, 8, width=4, **GATED),
+    "dtmt": partial(DTMT, 9, 8, width=4, hidden_size=6, heads=2, encoder_depth=1, query_depth=1, decoder_depth=1),
 }
 
 

@@ -1,0 +1,141 @@
+"""DTMT equals the authors' equations gate by gate, at any sizes and depths, and its attention can be seen and changed.
+
+Pieces, causality, padding and refusals are in test_contract.py, decoding is in test_decoding.py.
+"""
+
+import re
+
+import numpy as np
+import official
+import pytest
+import torch
+from reference import dtmt_loops
+from support.compare import draw, furthest, ids, random_parameters
+from support.helpers import FIXTURES, drawn, relative_error
+
+from rtx_lib.diagnostics.attention import ablate_heads, record_attention
+from rtx_lib.layers import greedy
+from rtx_lib.models.dtmt import DTMT
+from rtx_lib.tasks import NumberWords
+from rtx_lib.training import fit
+
+pytestmark = pytest.mark.usefixtures("double")
+
+SMALL = {"width": 4, "hidden_size": 6, "heads": 3, "encoder_depth": 1, "query_depth": 2, "decoder_depth": 0}
+SOURCE = torch.tensor([[3, 1, 4, 1, 5], [5, 3, 5, 0, 0], [2, 0, 0, 0, 0]])
+TARGET = ids(3, 6, vocabulary=7)
+
+
+def make(**options):
+    return random_parameters(drawn(0, DTMT, 9, 7, **SMALL | options))
+
+
+def committed():
+    with np.load(FIXTURES / "dtmt.npz") as file:
+        return {name: torch.from_numpy(file[name]) for name in file.files}
+
+
+def arrays(vocabularies, width, hidden, heads, depths):
+    """Inputs and random parameters as in the committed file, all of whose sizes differ, but of these sizes."""
+    sizes = {12: width, 32: hidden, 64: 2 * hidden, 2: hidden // heads, 7: vocabularies[0], 6: vocabularies[1], 1: 1}
+    made = {}
+    for name, value in committed().items():
+        transition = re.search(r"(encoder|gru_cell|gru_cell_1)/.*_l(\d)/", name)
+        cell, k = transition.groups() if transition else ("encoder", -1)
+        if name[:2] == "p/" and int(k) < depths[("encoder", "gru_cell", "gru_cell_1").index(cell)]:
+            made[name] = draw(*(sizes[size] for size in value.shape), seed=len(made))
+    made |= {"src": ids(4, 5, vocabulary=vocabularies[0]), "tgt": ids(4, 6, vocabulary=vocabularies[1])}
+    return made | {"src_len": torch.tensor([5, 1, 3, 2]), "tgt_len": torch.tensor([2, 6, 1, 5])}
+
+
+def test_the_loop_is_that_of_the_authors():
+    with np.load(FIXTURES / "dtmt.npz") as file:
+        given = {name: torch.from_numpy(file[name]) for name in file.files}
+    theirs = dtmt_loops.outcomes(given)
+    assert (
+        len(theirs) == 213 and {name for name in given if name[:2] != "p/"} - set(theirs) == official.INPUTS_OF["dtmt"]
+    )
+    assert all((value - given[name]).abs().max() < 1e-12 for name, value in theirs.items())
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        ((7, 6), 4, 6, 1, (4, 4, 4)),
+        ((3, 9), 6, 4, 2, (0, 1, 2)),
+        ((5, 2), 4, 6, 6, (1, 0, 0)),
+        ((2, 5), 8, 1, 1, (2, 3, 0)),
+    ],
+    ids=str,
+)
+def test_files_of_other_sizes(tmp_path, sizes):
+    """Every outcome and gradient of a file as the authors' code would write it, at 1, 2 and H heads."""
+    given = arrays(*sizes)
+    whole = given | dtmt_loops.outcomes(given)
+    np.savez(path := tmp_path / "dtmt_other.npz", **{name: value.numpy() for name, value in whole.items()})
+    errors = official.check(path)
+    assert set(errors) == set(whole) - set(given) and max(errors.values()) < 1e-11
+
+
+def test_their_model_writes_no_padding():
+    given = {name[2:]: value for name, value in arrays((8, 5), 4, 6, 2, (1, 1, 1)).items() if name[:2] == "p/"}
+    model = DTMT.from_official(given)
+    assert model((SOURCE, TARGET.clamp(max=5)))[0][..., 0].eq(-torch.inf).all()
+    assert greedy(model, SOURCE, start=0, end=0, max_length=5).gt(0).all()
+
+
+def test_arrays_of_another_form_are_refused():
+    given = {name[2:]: value for name, value in arrays((8, 5), 4, 6, 2, (1, 1, 1)).items() if name[:2] == "p/"}
+    with pytest.raises(ValueError, match=r"^arrays must be those of a DTMT: (?s:.*)hidden\.bias"):
+        DTMT.from_official(given | {"maxout/bias": draw(3)})
+    del given["maxout/bias"]
+    with pytest.raises(ValueError, match=r"^arrays must hold 'maxout/bias'"):
+        DTMT.from_official(given)
+
+
+# ---- the attention
+
+
+def test_every_head_is_seen_once_for_all_steps():
+    model = make()
+    plain, end = model((SOURCE, TARGET))
+    with record_attention(model) as recorded:
+        seen, seen_end = model((SOURCE, TARGET))
+    ((name, weights),) = recorded
+    assert name == "attention" and weights.shape == (3, 3, 6, 5)
+    assert relative_error(weights.sum(-1), torch.ones(3, 3, 6)) < 1e-12
+    assert (weights > 0).equal((SOURCE > 0)[:, None, None].expand(-1, 3, 6, -1))
+    assert furthest((seen, seen_end[0]), (plain, end[0]), model.parameters()) < 1e-12
+
+
+def test_weights_that_a_hook_returns_are_used():
+    model = make()
+    logits, _ = model((SOURCE, TARGET))
+    with ablate_heads(model, range(3), to="uniform"):
+        uniform, state = model((SOURCE, TARGET))
+    with torch.no_grad():
+        model.attention.score.weight.zero_()
+    alike, alike_state = model((SOURCE, TARGET))  # all scores are 0
+    assert relative_error(uniform, logits) > 1e-3
+    assert max(relative_error(uniform, alike), relative_error(state[0], alike_state[0])) < 1e-12
+
+
+# ---- training
+
+
+def test_first_weights():
+    model = drawn(0, DTMT, 90, 80, width=30, hidden_size=40, heads=4)
+    for side in (model.source_embedding, model.target_embedding):
+        assert abs(float(side.words.weight.detach().std()) * 30**0.5 - 1) < 0.1 and not side.bias.any()
+    for name, layer in model.named_modules():
+        if isinstance(layer, torch.nn.Linear):
+            bound = layer.in_features**-0.5
+            assert 0.8 * bound < layer.weight.detach().abs().max() <= bound, name
+
+
+def test_it_learns_to_write_numbers():
+    task = NumberWords((1, 1), largest=9)
+    torch.manual_seed(0)
+    model = DTMT(task.input_size, task.output_size, **SMALL | {"hidden_size": 12}).float()
+    history = fit(model, task, steps=25, batch_size=16, lr=3e-2, seed=0, progress=False)
+    assert history.loss[-1] < history.loss[0] / 2
