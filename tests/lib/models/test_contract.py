@@ -133,10 +133,7 @@ FLOATS = {
     "qrnn-layer": partial(QRNNLayer, D, OUT, window=1, pooling="f"),
     "qrnn-longer": partial(QRNNLayer, D, OUT, window=14),
     "min-gru": lambda: Readout(MinGRU(D, 6), OUT),
-    "min-gru-log": lambda: Readout(MinGRU(D, form="log"), OUT),
-    "min-gru-signed": lambda: Readout(MinGRU(D, positive_states=False, bias=True), OUT),
     "min-lstm": lambda: Readout(MinLSTM(D, 6, bias=True), OUT),
-    "min-lstm-log": lambda: Readout(MinLSTM(D, form="log"), OUT),
     "min-lstm-unnormalised": lambda: Readout(MinLSTM(D, normalised=False), OUT),
     "lru": lambda: Readout(LRU(D, 6), OUT),
     "s4d-convolution": lambda: Readout(S4D(D, 6), OUT),
@@ -269,7 +266,7 @@ USUAL += ["retention", "tcn", "r-transformer", "transformer-rotary", "xl", "read
 USUAL += ["griffin", "mamba-lm", "xlnet", "seq2seq", "bytenet", "convs2s", "translator"]
 # These and some more differ in what torch's ways, or another device, may trip over.
 KINDS = [*USUAL, "lstm-fused", "gru", "indrnn-layer", "slstm", "mlstm", "lru", "rg-lru", "local-gru", "gpt-2", "lstm"]
-KINDS += ["mamba-2", "s4d-convolution", "min-gru-log", "captioner-attention", "memory-network"]
+KINDS += ["mamba-2", "s4d-convolution", "min-gru", "captioner-attention", "memory-network"]
 
 
 def names(*left_out, every_push=MODELS):
@@ -676,7 +673,6 @@ CONSTRUCTORS = [
     (DenseIndRNN, DENSE, {"block_config": (1, 0), "dropout": 1.0}),
     (JordanRNN, CORE | {"output_size": 2}, {}),
     (QRNN, PLAIN, {}),
-    (MinGRU, MIXER | {"positive_states": False}, {"form": "log"}),
     (LRU, MIXER, {"r_min": 1.0, "r_max": 1.1, "max_phase": 7.0}),
     (S4D, MIXER, {"state_size": 3}),
     (Mamba, MIXER, {"expand": 1.5}),
