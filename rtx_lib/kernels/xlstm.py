@@ -141,7 +141,6 @@ def mlstm(
     *,
     form: str = "chunked",
     eps: float = 0.0,
-    chunk: int | None = None,
 ) -> tuple[Tensor, State]:
     """The mLSTM cell over a sequence (Beck et al. 2024, eq. 15-27), in three forms that are one function.
 
@@ -161,8 +160,6 @@ def mlstm(
         by the kernel of matrix states, parallel within chunks and recurrent from chunk to chunk.
     eps
         Added to the denominator, which has been divided by e^m. With 0 the result does not depend on m.
-    chunk
-        Steps in a chunk; the kernel's choice if None.
 
     Returns
     -------
@@ -191,7 +188,7 @@ def mlstm(
         if form == "chunked":
             fade, write = torch.cat([first, most[..., :-1]], 2) - most, torch.exp(entries - most).to(q.dtype)
             k = write[..., None] * k
-            o, memory = matrix_recurrence(q, k, v, log_decay=fade.to(q.dtype), state=memory, chunk=chunk)
+            o, memory = matrix_recurrence(q, k, v, log_decay=fade.to(q.dtype), state=memory)
         else:
             o, memory = _all_pairs(q, k, v, entries, most, first, memory)
     h = mlstm_output(o, levels, eps).to(q.dtype)

@@ -62,7 +62,6 @@ class RNN(nn.RNNBase):
         init: str = "uniform",
         input_std: float = 0.001,
     ) -> None:
-        expect_each(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         expect_each(input_std=(input_std, "(0, inf]"))
         expect_each(nonlinearity=(nonlinearity, sorted(NONLINEARITIES)), init=(init, INITIALISATIONS))
         # `RNNBase.__init__` calls `reset_parameters`, which reads these.
@@ -172,7 +171,6 @@ class LSTM(nn.RNNBase):
         backend: str = "loop",
     ) -> None:
         rule = "None or (-inf, inf)"
-        expect_each(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         expect_each(backend=(backend, BACKENDS), forget_bias=(forget_bias, rule))
         super().__init__("LSTM", input_size, hidden_size, num_layers, batch_first=True, bidirectional=bidirectional)
         self.forget_bias, self.backend = forget_bias, backend
@@ -283,7 +281,6 @@ class GRU(nn.RNNBase):
         update: str = "keeps",
         backend: str = "loop",
     ) -> None:
-        expect_each(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         expect_each(reset=(reset, ("after", "before")), update=(update, ("keeps", "replaces")))
         # Torch has no kernel for a reset before the map.
         expect_each(backend=(backend, BACKENDS if reset == "after" else ["loop", "auto"]))
@@ -360,7 +357,6 @@ class Readout(nn.Module):
             if not (isinstance(core, RNN | LSTM | GRU) and given == task.vocabulary):
                 vocabulary = vocabulary or task.vocabulary
             self.made_with = {"core": core, "output_size": output_size, "vocabulary": vocabulary}  # without the task
-        expect_each(output_size=output_size, vocabulary=1 if vocabulary is None else vocabulary)
         self.output_size = output_size
         self.embedding = None if vocabulary is None else nn.Embedding(vocabulary, int(core.input_size))  # type: ignore[arg-type]
         self.core = core

@@ -85,8 +85,8 @@ class CharacterCNN(nn.Module):
         activation: str = "relu",
     ) -> None:
         super().__init__()
-        expect_each(width=width, character_width=character_width, activation=(activation, list(ACTIVATIONS)))
-        expect_each(highways=(highways, 0), filters=(filters, "pairs of sizes"))
+        expect_each(activation=(activation, list(ACTIVATIONS)), highways=(highways, 0))
+        expect_each(filters=(filters, "pairs of sizes"))
         self.output_size, self.activation = width, activation
         self.widest, channels = max(reach for reach, _ in filters), sum(number for _, number in filters)
         rows = torch.empty(CHARACTERS, character_width).uniform_(-1, 1)

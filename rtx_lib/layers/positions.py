@@ -85,7 +85,6 @@ class Learned(nn.Module):
 
     def __init__(self, length: int, width: int) -> None:
         super().__init__()
-        expect_each(length=length, width=width)
         self.weight = nn.Parameter(torch.empty(length, width).normal_(0, 0.02))
 
     def embed(self, x: Tensor, offset: int = 0) -> Tensor:
@@ -117,7 +116,6 @@ class ShawRelative(nn.Module):
 
     def __init__(self, head_width: int, clip: int) -> None:
         super().__init__()
-        expect_each(head_width=head_width, clip=clip)
         self.head_width, self.clip = head_width, clip
         self.keys = nn.Parameter(torch.empty(2 * clip + 1, head_width))
         self.values = nn.Parameter(torch.empty(2 * clip + 1, head_width))
@@ -271,7 +269,6 @@ class ALiBi(nn.Module):
 
     def __init__(self, heads: int) -> None:
         super().__init__()
-        expect_each(heads=heads)
         self.heads = heads
 
     def slopes(self, device: torch.device | None = None) -> Tensor:

@@ -113,7 +113,6 @@ class ByteNet(nn.Module):
         unfold: float = 1.2,
     ) -> None:
         super().__init__()
-        expect_each(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary)
         expect_each(width=(width, "multiple of 2"), dilations=(dilations, "sizes"), unfold=(unfold, "[1, inf)"))
         self.reaches = [(kernel_size - 1) * dilation for dilation in dilations]
         self.receptive_field = receptive_field(kernel_size, dilations)  # of either side

@@ -62,8 +62,7 @@ class Captioner(nn.Module):
         channels: int = 32,
     ) -> None:
         super().__init__()
-        expect_each(picture=(picture, "multiple of 4"), vocabulary=vocabulary, told=(told, WAYS))
-        expect_each(width=width, hidden_size=hidden_size, channels=channels)
+        expect_each(picture=(picture, "multiple of 4"), told=(told, WAYS))
         self.input_size, self.output_size, self.told, self.cells = picture, vocabulary, told, (picture // 4) ** 2
         self.convolutions = nn.Sequential(
             *(nn.Conv2d(1, 16, 5, stride=2, padding=2), nn.ReLU()),

@@ -185,7 +185,6 @@ class GriffinBlock(nn.Module):
     ) -> None:
         super().__init__()
         inner = width if inner is None else inner
-        expect_each(width=width, inner=inner)
         self.input_size = self.output_size = width
         self.x_proj, self.gate_proj = nn.Linear(width, inner), nn.Linear(width, inner)
         self.conv = ShortConvolution(inner, 4)

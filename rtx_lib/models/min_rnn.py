@@ -122,13 +122,7 @@ def min_gru(z: Tensor, candidate: Tensor, h0: Tensor | None = None, *, backend: 
 
 
 def min_lstm(
-    f: Tensor,
-    i: Tensor,
-    candidate: Tensor,
-    h0: Tensor | None = None,
-    *,
-    normalised: bool = True,
-    backend: str = "auto",
+    f: Tensor, i: Tensor, candidate: Tensor, h0: Tensor | None = None, *, normalised: bool = True, backend: str = "auto"
 ) -> Tensor:
     """The states of minLSTM (section 3.2) with g (appendix B).
 

@@ -52,7 +52,7 @@ class LocalRNN(nn.RNNBase):
     """
 
     def __init__(self, input_size: int, hidden_size: int, window: int, *, cell: str = "gru") -> None:
-        expect_each(input_size=input_size, hidden_size=hidden_size, window=window, cell=(cell, tuple(CELLS)))
+        expect_each(window=window, cell=(cell, tuple(CELLS)))
         super().__init__(CELLS[cell], input_size, hidden_size, batch_first=True)
         self.output_size, self.window, self.cell = hidden_size, window, cell
 
@@ -165,7 +165,7 @@ class RTransformerBlock(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        expect_each(width=width, heads=heads, local_layers=local_layers)
+        expect_each(local_layers=local_layers)
         self.heads, self.norm = heads, norm
         self.local_rnns = nn.ModuleList(LocalRNN(width, width, window, cell=cell) for _ in range(local_layers))
         self.local_norms = nn.ModuleList(norm_layer(width) for _ in range(local_layers))

@@ -51,14 +51,7 @@ def retention_loop(q: Tensor, k: Tensor, v: Tensor, gamma: Tensor, state: Tensor
 
 
 def retention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    log_decay: Tensor,
-    state: Tensor | None = None,
-    *,
-    form: str = "chunks",
-    chunk: int | None = None,
+    q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor, state: Tensor | None = None, *, form: str = "chunks"
 ) -> tuple[Tensor, Tensor]:
     """What is read at each step from a memory that fades at a constant rate (Sun et al. 2023, eq. 5 to 7).
 
@@ -74,8 +67,6 @@ def retention(
         (B, H, K, V), the memory before the first step; zeros if None.
     form
         ``"chunks"``, ``"recurrent"`` or ``"parallel"``, three routes to the same numbers.
-    chunk
-        Steps in a chunk, as in :func:`rtx_lib.kernels.matrix_state.matrix_recurrence`.
 
     Returns
     -------
@@ -90,7 +81,7 @@ def retention(
         return o.to(q.dtype), after.to(q.dtype)
     if form == "chunks":
         each = log_decay[:, None].expand(q.shape[:3])
-        return matrix_recurrence(q, k, v, log_decay=each, state=state, chunk=chunk)
+        return matrix_recurrence(q, k, v, log_decay=each, state=state)
     step = torch.arange(1, q.shape[2] + 1, device=q.device)
     fading = decay_matrix(log_decay, q.shape[2])
     o, left = (q @ k.transpose(-1, -2) * fading) @ v, fading[:, -1, :, None]
@@ -122,29 +113,20 @@ class MultiScaleRetention(nn.Module):
         H V, the width of all values, which the heads must divide; D if None. The paper has 2D.
     form
         ``"chunks"``, ``"recurrent"`` or ``"parallel"``.
-    chunk
-        Steps in a chunk, as in :func:`rtx_lib.kernels.matrix_state.matrix_recurrence`.
     eps
         Of the norm.
     """
 
     def __init__(
-        self,
-        width: int,
-        heads: int = 1,
-        *,
-        value_width: int | None = None,
-        form: str = "chunks",
-        chunk: int | None = None,
-        eps: float = 1e-6,
+        self, width: int, heads: int = 1, *, value_width: int | None = None, form: str = "chunks", eps: float = 1e-6
     ) -> None:
         super().__init__()
         values = width if value_width is None else value_width
         expect_heads(width, heads)
         expect_each(value_width=(values, f"multiple of {heads}"), width=(width, f"multiple of {2 * heads}"))
-        expect_each(form=(form, FORMS), chunk=1 if chunk is None else chunk, eps=(eps, "[0, inf]"))
+        expect_each(form=(form, FORMS), eps=(eps, "[0, inf]"))
         self.input_size = self.output_size = width
-        self.heads, self.form, self.chunk, self.eps = heads, form, chunk, eps
+        self.heads, self.form, self.eps = heads, form, eps
         self.q_proj, self.k_proj = (xavier_linear(width, width, bias=False, gain=2**-2.5) for _ in range(2))
         self.v_proj, self.g_proj = (xavier_linear(width, values, bias=False, gain=2**-2.5) for _ in range(2))
         self.out_proj = xavier_linear(values, width, bias=False)
@@ -155,7 +137,7 @@ class MultiScaleRetention(nn.Module):
         shape = (x.shape[0], self.heads, self.input_size // self.heads, self.v_proj.out_features // self.heads)
         q, k, v = self.project(x)
         state = expect_state(state, shape, x).to(q.dtype)
-        o, after = retention(q, k, v, log_decays(self.heads, like=q), state, form=self.form, chunk=self.chunk)
+        o, after = retention(q, k, v, log_decays(self.heads, like=q), state, form=self.form)
         after = turn(after.transpose(-1, -2), -x.shape[1]).transpose(-1, -2)
         return self.merge(o, x), after
 

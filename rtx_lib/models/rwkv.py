@@ -184,7 +184,6 @@ class RWKVChannelMixing(nn.Module):
         super().__init__()
         _, height = _place(width, layer, layers)
         inner = 4 * width if inner is None else inner
-        expect_each(inner=inner)
         self.input_size = self.output_size = width
         share = (torch.arange(width) / width) ** height
         self.time_mix_k, self.time_mix_r = nn.Parameter(share), nn.Parameter(share.clone())
@@ -222,5 +221,5 @@ def _shifted(x: Tensor, last: Tensor) -> Tensor:
 
 def _place(width: int, layer: int, layers: int) -> tuple[float, float]:
     """How deep the layer lies, from 0 to 1, and its share of layers from it to the top, from 1 to almost 0."""
-    expect_each(width=width, layers=layers, layer=(layer, f"[0, {layers})"))
+    expect_each(width=width, layer=(layer, f"[0, {layers})"))
     return layer / max(1, layers - 1), 1 - layer / layers

@@ -79,7 +79,7 @@ class S4D(nn.Module):
         backend: str = "auto",
     ) -> None:
         super().__init__()
-        expect_each(width=width, state_size=(state_size, "multiple of 2"))
+        expect_each(state_size=(state_size, "multiple of 2"))
         expect_each(init=(init, INITS), discretisation=(discretisation, DISCRETISATIONS), route=(route, ROUTES))
         self.input_size = self.output_size = width
         self.discretisation, self.route, self.backend = discretisation, route, backend

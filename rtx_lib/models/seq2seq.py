@@ -90,8 +90,7 @@ class Seq2Seq(nn.Module):
         attention: str | None = None,
     ) -> None:
         super().__init__()
-        expect_each(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary, width=width)
-        expect_each(hidden_size=hidden_size, attention=(attention, ATTENTIONS))
+        expect_each(attention=(attention, ATTENTIONS))
         self.input_size, self.output_size = source_vocabulary, target_vocabulary
         self.source_embedding = nn.Embedding(source_vocabulary, width)
         self.target_embedding = nn.Embedding(target_vocabulary, width)

@@ -66,7 +66,6 @@ class RelativeAttention(nn.Module):
     ) -> None:
         super().__init__()
         head_width = expect_heads(width, heads) if head_width is None else head_width
-        expect_each(head_width=head_width)
         self.width, self.heads, self.head_width, self.attention_dropout = width, heads, head_width, attention_dropout
         self.encoding = Sinusoidal(width, layout="halves")
         self.in_proj_weight = _normal(3 * heads * head_width, width)

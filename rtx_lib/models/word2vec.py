@@ -107,7 +107,7 @@ class Word2Vec(nn.Module):
 
     def __init__(self, vocabulary: int, width: int, *, kind: str = "skip-gram") -> None:
         super().__init__()
-        expect_each(vocabulary=vocabulary, width=width, kind=(kind, KINDS))
+        expect_each(kind=(kind, KINDS))
         self.vocabulary, self.width, self.kind = vocabulary, width, kind
         self.inputs = nn.Parameter(torch.empty(vocabulary, width).uniform_(-0.5, 0.5) / width)  # W_in
         self.outputs = nn.Parameter(torch.zeros(vocabulary, width))  # W_out

@@ -141,7 +141,7 @@ class MLSTM(nn.Module):
         Features of x'' and x' that a feature of q, k or v sees; divides E.
     bias
         Whether the maps have biases, but for the gates, which always have them.
-    form, eps, chunk
+    form, eps
         As in :func:`~rtx_lib.kernels.xlstm.mlstm`.
     blocks
         How many such layers stand on one another.
@@ -158,17 +158,15 @@ class MLSTM(nn.Module):
         bias: bool = False,
         form: str = "chunked",
         eps: float = 0.0,
-        chunk: int | None = None,
         blocks: int = 1,
     ) -> None:
         super().__init__()
-        expect_each(width=width, block_size=block_size, blocks=blocks, chunk=1 if chunk is None else chunk)
         inner = round(expand * width)
         expect_each(expand=(expand, f"({0.5 / width}, inf)"), heads=(heads, f"divisor of {inner}"))
         expect_each(block_size=(block_size, f"divisor of {inner}"), form=(form, FORMS), eps=(eps, "[0, inf]"))
         expect_each(heads=(heads, f"[1, {inner // 2}]"))  # the norm of a head needs 2 numbers
         self.input_size = self.output_size = width
-        self.heads, self.inner, self.form, self.eps, self.chunk = heads, inner, form, eps, chunk
+        self.heads, self.inner, self.form, self.eps = heads, inner, form, eps
         self.up = undrawn(nn.Linear, width, 2 * inner, bias=bias)
         self.conv = None if kernel_size is None else ShortConvolution(inner, kernel_size)
         self.qkv_weight = nn.Parameter(torch.empty(3, inner // block_size, block_size, block_size))
@@ -207,7 +205,7 @@ class MLSTM(nn.Module):
             qkv = [y + b for y, b in zip(qkv, self.qkv_bias, strict=True)]
         log_i, f = self.gates(torch.cat(qkv, -1)).to(self.skip.dtype).mT.chunk(2, 1)  # each (B, H, T)
         q, k, v = (y.to(self.skip.dtype).unflatten(2, (self.heads, size)).transpose(1, 2) for y in qkv)
-        h, memory = mlstm(q, k, v, log_i, F.logsigmoid(f), memory, form=self.form, eps=self.eps, chunk=self.chunk)
+        h, memory = mlstm(q, k, v, log_i, F.logsigmoid(f), memory, form=self.form, eps=self.eps)
         y = self.norm(h.transpose(1, 2)) + self.skip * seen
         return self.down(y * F.silu(z)), (*memory, *after)
 

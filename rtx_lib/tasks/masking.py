@@ -43,13 +43,7 @@ class Masking:
     """
 
     def __init__(
-        self,
-        *,
-        size: int,
-        mask: int,
-        special: Collection[int],
-        share: float = 0.15,
-        most: int | None = None,
+        self, *, size: int, mask: int, special: Collection[int], share: float = 0.15, most: int | None = None
     ) -> None:
         expect_each(most=1 if most is None else most, share=(share, "(0, 1]"))
         expect_ids(torch.tensor([[mask, *special]]), size, "mask and special")

@@ -54,14 +54,14 @@ def multi_scale(arrays: Arrays) -> Arrays:
 
     for form, theirs in NAMES.items():
         q, k, v = model.project(x)
-        o = retention(q, k, v, decays, form=form, chunk=chunk)[0]
+        o = retention(q, k, v, decays, form=form)[0]
         if form != "chunks" or length % chunk == 0:  # the original refuses other lengths
             model.eps = float(arrays["eps"]) if "eps" in arrays else 1e-6
             y = model.merge(o * published_scale(q, k, v, decays, form=form, chunk=chunk), x)
             outcomes[f"out_{theirs}"] = y
             if form == "parallel" and "grad_out" in arrays:
                 outcomes["gx"] = torch.autograd.grad((y * arrays["grad_out"]).sum(), x, retain_graph=True)[0]
-        model.eps, model.form, model.chunk = 0.0, form, chunk
+        model.eps, model.form = 0.0, form
         y = model(x)[0]
         outcomes["out_eps0" if form == "parallel" else f"out_eps0_{theirs}"] = y
         if "grad_out" in arrays:

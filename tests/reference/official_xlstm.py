@@ -46,8 +46,7 @@ def mlstm_cell(arrays: Arrays) -> Arrays:
     nothing = (q.new_zeros(batch, heads, size, width), q.new_zeros(batch, heads, size))
     cell = partial(mlstm, q, k, v, i[..., 0], F.logsigmoid(f[..., 0]))
     forms = {"": {"form": "parallel", "state": (*nothing, q.new_full((batch, heads), -math.inf))}}
-    forms |= {"_recurrent": {"form": "recurrent"}}
-    forms |= {"_chunkwise": {"form": "chunked", "chunk": int(arrays.get("chunk_size", torch.tensor(4)))}}
+    forms |= {"_recurrent": {"form": "recurrent"}, "_chunkwise": {"form": "chunked"}}
     outcomes: Arrays = {}
     for ending in {name.partition("_eps")[2] for name in arrays if name.startswith("out")} | {""}:
         for name, options in forms.items():

@@ -68,7 +68,7 @@ def test_the_mlstm_is_its_equations(form, eps, steps):
     given = memories(steps=steps)
     state = [part.requires_grad_() for part in state_of(given[0], given[2])]
     expected, last = loops.mlstm(*given, *state, eps)
-    h, after = mlstm(*given, tuple(state), form=form, eps=eps, chunk=4)
+    h, after = mlstm(*given, tuple(state), form=form, eps=eps)
     assert worst(after, last) < 1e-12
     assert worst(outcomes(h, [*given, *state]), outcomes(expected, [*given, *state])) < 1e-10
 
@@ -125,13 +125,11 @@ def test_the_forms_agree_up_to_the_authors_epsilon():
     none = tuple(torch.zeros_like(part) for part in state_of(q, v))
     low = (*none[:2], none[2] - math.inf)
     for eps, most in ((0.0, 1e-12), (1e-6, 1e-4)):
-        first, *others = [
-            mlstm(*given, state, form=form, eps=eps, chunk=4)[0] for form in FORMS for state in (None, none, low)
-        ]
+        first, *others = [mlstm(*given, state, form=form, eps=eps)[0] for form in FORMS for state in (None, none, low)]
         errors = [relative_error(other, first) for other in others]
         assert max(errors) < most and (eps == 0 or max(errors) > 1e-10)
     for form in FORMS:
-        h = mlstm(*given, low, form=form, eps=1e-6, chunk=4)[0]
+        h = mlstm(*given, low, form=form, eps=1e-6)[0]
         expected = loops.mlstm(*given, *low, 1e-6)[0]
         assert worst(outcomes(h, given), outcomes(expected, given)) < 1e-10
 
