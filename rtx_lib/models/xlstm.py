@@ -3,7 +3,7 @@
 M. Beck et al., *xLSTM: Extended Long Short-Term Memory*, NeurIPS 2024 (arXiv 2405.04517). The sLSTM has, in each unit,
 
     c_t = f_t c_{t-1} + i_t z_t,   n_t = f_t n_{t-1} + i_t,   h_t = o_t c_t / n_t                       (eq. 8-10)
-    z_t = tanh(a^z_t),   i_t = exp(a^i_t),   f_t = sigmoid(a^f_t) or exp(a^f_t),   o_t = sigmoid(a^o_t) (eq. 11-14)
+    z_t = tanh(a^z_t),   i_t = exp(a^i_t),   f_t = sigmoid(a^f_t),   o_t = sigmoid(a^o_t) (eq. 11-14)
 
 where a_t = W x_t + R h_{t-1} + b, and a head, a block of units, sees the h of its own units alone: "memory mixing". The
 mLSTM keeps what it is told to under keys, in a matrix, and its gates see no h:
@@ -23,7 +23,7 @@ How both are computed, and the equations step by step, stands in :mod:`rtx_lib.k
 Where the authors' code (NX-AI/xlstm) does otherwise than the paper:
 
 - It adds 1e-6 to the denominator of the mLSTM after the division by e^m, so that the output does depend on m. Its forms
-  then agree to 1e-8 only, as m starts at 0 in the recurrent and the chunked one and at minus infinity in the parallel
+  then agree to 1e-8 only, as m starts at 0 in the recurrent and the chunked one and at minus infinity in its parallel
   one. Here ``eps`` is 0, and a state may hold m = -inf.
 - In the sLSTM's layer the weights called ``fgate`` make i and those called ``igate`` make f.
 - Whether anything has been written, n > 0, is asked of the whole batch at once. Here each number is on its own.
@@ -41,7 +41,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.kernels.xlstm import FORGET, FORMS, State, mlstm, slstm
+from rtx_lib.kernels.xlstm import FORMS, State, mlstm, slstm
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.official import joined, load_official, reads_official, renamed
 from rtx_lib.layers.short_convolution import ShortConvolution
@@ -53,8 +53,8 @@ class SLSTM(nn.Module):
 
     ``weight_ih`` and ``weight_hh`` (H, 4 K, K) and ``bias`` (H, 4 K) hold the blocks i, f, z, o of each head. As in the
     authors' code, R starts at 0, W from N(0, 2 / (5 D)), and of the biases only those of f are not 0: over the units
-    j = 0..K-1 of a head they fall from 5 to -7, 5 - 12 (j / (K - 1))^(0.3 + 1.3 s) with s = block / (blocks - 1), or 0
-    if there is one block.
+    j = 0..K-1 of a head they fall from 5 to -7, 5 - 12 (j / (K - 1))^0.3. (In a stack theirs have another power in each
+    layer.)
 
     Parameters
     ----------
@@ -62,34 +62,19 @@ class SLSTM(nn.Module):
         D, at least 2, and H, which leaves at least 2 units to a head: the norm makes one number 0.
     kernel_size
         Steps that a convolution shows to i and f, with a SiLU behind it; no convolution if None. The authors have 4.
-    forget
-        ``"sigmoid"`` or ``"exp"``.
-    block, blocks
-        Which of how many such layers in a stack this is, from 0.
     """
 
-    def __init__(
-        self,
-        width: int,
-        heads: int = 1,
-        kernel_size: int | None = None,
-        *,
-        forget: str = "sigmoid",
-        block: int = 0,
-        blocks: int = 1,
-    ) -> None:
+    def __init__(self, width: int, heads: int = 1, kernel_size: int | None = None) -> None:
         super().__init__()
         size = expect_heads(width, heads)
-        expect_each(forget=(forget, FORGET), blocks=blocks, block=(block, f"[0, {blocks})"))
         expect_each(heads=(heads, f"[1, {width // 2}]"))
         self.input_size = self.output_size = width
-        self.heads, self.forget = heads, forget
+        self.heads = heads
         self.conv = None if kernel_size is None else ShortConvolution(width, kernel_size)
         self.weight_ih = nn.Parameter(torch.empty(heads, 4 * size, size).normal_(0, math.sqrt(2 / (5 * width))))
         self.weight_hh = nn.Parameter(torch.zeros(heads, 4 * size, size))
         self.bias = nn.Parameter(torch.zeros(heads, 4 * size))
-        power = 0.3 + 1.3 * block / max(1, blocks - 1)
-        self.bias.data[:, size : 2 * size] = 5 - 12 * torch.linspace(0, 1, size) ** power
+        self.bias.data[:, size : 2 * size] = 5 - 12 * torch.linspace(0, 1, size) ** 0.3
         self.norm = HeadNorm(width)
 
     def state_shapes(self, batch: int) -> Shapes:
@@ -108,7 +93,7 @@ class SLSTM(nn.Module):
             gates, others = self.weight_ih.chunk(2, 1)
             a = torch.cat([blockwise(F.silu(seen), gates), blockwise(x, others)], -1)
         a = (a + self.bias).to(self.bias.dtype)  # after autocast too
-        y, memory = slstm(a, self.weight_hh, memory, forget=self.forget)
+        y, memory = slstm(a, self.weight_hh, memory)
         return self.norm(y.unflatten(2, (self.heads, -1))), (*memory, *after)
 
     @classmethod
@@ -126,7 +111,7 @@ class MLSTM(nn.Module):
     With [x'; z] = U x, x'' = silu(conv(x')), and q and k of x'', v of x', by blocks of a few features, the layer is
     y = W (silu(z) * (norm(h) + skip * x'')). The gates of all heads see [q; k; v].
 
-    As in the authors' code, U and the maps to q, k and v start from N(0, 2 / (5 D)), W from N(0, 4 / (D blocks^2)), the
+    As in the authors' code, U and the maps to q, k and v start from N(0, 2 / (5 D)), W from N(0, 4 / D), the
     skip at 1, and the gates at their biases: i from N(0, 0.01), f from 3 to 6 over the heads.
 
     Parameters
@@ -143,8 +128,6 @@ class MLSTM(nn.Module):
         Whether the maps have biases, but for the gates, which always have them.
     form, eps
         As in :func:`~rtx_lib.kernels.xlstm.mlstm`.
-    blocks
-        How many such layers stand on one another.
     """
 
     def __init__(
@@ -158,7 +141,6 @@ class MLSTM(nn.Module):
         bias: bool = False,
         form: str = "chunked",
         eps: float = 0.0,
-        blocks: int = 1,
     ) -> None:
         super().__init__()
         inner = round(expand * width)
@@ -177,7 +159,7 @@ class MLSTM(nn.Module):
         self.down = undrawn(nn.Linear, inner, width, bias=bias)
         for weight in (self.up.weight, self.qkv_weight):
             nn.init.normal_(weight, 0, math.sqrt(2 / (5 * width)))
-        nn.init.normal_(self.down.weight, 0, 2 / (blocks * math.sqrt(width)))
+        nn.init.normal_(self.down.weight, 0, 2 / math.sqrt(width))
         nn.init.zeros_(self.gates.weight)
         for module in (self.up, self.down) if bias else ():
             nn.init.zeros_(module.bias)
