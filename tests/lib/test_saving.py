@@ -19,7 +19,7 @@ from rtx_lib.training.checkpoints import NotWritten
 TASK = TextTask("naïve ❤️ text\n" * 40, 5)
 V = TASK.vocabulary
 FUNCTIONS = ("mixers-lstm", "mixers-convolved", "mixers-indrnn")  # a mixer made by a lambda
-OTHERS = ("retention", "retention-recurrent", "retention-parallel")  # a module of the test's own around it
+OTHERS = ("retention", "retention-heads")  # a module of the test's own around it
 
 
 @pytest.fixture
