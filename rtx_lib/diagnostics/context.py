@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rtx_lib.diagnostics.hooks import frozen
 from rtx_lib.shapes import expect, expect_each, expect_ids
 
 Pieces = Iterable[tuple[Tensor, Tensor]]  # x, y (B, T), in which row i goes on in row i of the next
@@ -40,7 +41,7 @@ def context_losses(
     if max(contexts) > targets.min():
         raise ValueError(f"targets must not be before the longest of contexts, {max(contexts)}, got {targets.min()}")
     losses = torch.empty(len(contexts), len(targets), dtype=torch.float64)
-    with _frozen(model):
+    with frozen(model):
         for row, c in zip(losses, contexts, strict=True):
             size = segment or c
             sizes = [(c - 1) % size + 1] + [size] * ((c - 1) // size)
@@ -65,7 +66,7 @@ def loss_by_position(model: nn.Module, pieces: Pieces, *, skip: int = 0) -> Tens
     expect_each(skip=(skip, 0))
     losses: list[Tensor] = []  # of each piece, (T,)
     state = None
-    with _frozen(model):
+    with frozen(model):
         for x, y in pieces:
             prediction, state = _run(model, x, state)
             losses.append(_nll(prediction, y).mean(0))
@@ -87,7 +88,7 @@ def stream_losses(model: nn.Module, ids: Tensor, *, segment: int, memory: int | 
     ids = expect_ids(ids.cpu().long()[None], None, "ids")  # (1, L)
     expect_each(segment=segment)
     rows, state = [], None
-    with _frozen(model), _remembering(model, memory):
+    with frozen(model), _remembering(model, memory):
         for x in ids.split(segment, dim=1):
             y, state = _run(model, x, state)
             rows.append(y)
@@ -183,19 +184,6 @@ def relative_effective_context_length(
             if gain < 0.01:
                 lengths.setdefault(name, c)
     return {name: lengths.get(name, contexts[-1]) for name in losses}
-
-
-@contextmanager
-def _frozen(model: nn.Module) -> Iterator[None]:
-    """In eval mode and without gradients; afterwards every part is in the mode it was in."""
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        for module, mode in modes:
-            module.training = mode
 
 
 @contextmanager

@@ -529,7 +529,7 @@ def test_a_seed_decides_the_weights(name):
     one, same, other = (weights_of(name, seed) for seed in (1, 1, 2))
     assert all(torch.equal(one[key], same[key]) for key in one)
     for key, value in one.items():
-        if re.search(r"\btime_(mix|decay|first)", key):  # of RWKV, set by the layer's place
+        if re.search(r"\btime_(mix|decay|first)", key):  # of RWKV
             continue
         constant = key.endswith(GIVEN) or (value.ndim < 2 and bool((value == value.flatten()[0]).all()))
         constant = constant or not value.any()
@@ -673,8 +673,6 @@ CONSTRUCTORS = [
     (Mamba, MIXER, {}),
     (Mamba2, MIXER | {"heads": 4}, {"groups": 3}),
     (DeltaNet, MIXER, {"largest_beta": 2.1}),
-    (RWKVTimeMixing, MIXER, {"layer": 1}),
-    (RWKVChannelMixing, MIXER, {"layer": 1}),
     (MultiScaleRetention, MIXER | {"heads": 2}, {"value_width": 3, "width": 6, "eps": -1.0}),
     (TCN, CONVOLVED, {"channels": ()}),
     (CGRU, {"channels": 3}, {"cutoff": 0.9, "kernel_size": 2}),
