@@ -73,10 +73,6 @@ class RNN(nn.RNNBase):
         # that a forward hook can see every h_t and differentiate with respect to it.
         self.tap = nn.Identity()
 
-    def extra_repr(self) -> str:
-        """torch.nn's line, with the nonlinearity and initialisation."""
-        return f"{super().extra_repr()}, nonlinearity={self.nonlinearity!r}, init={self.init!r}"
-
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run the whole sequence.
 
@@ -183,10 +179,6 @@ class LSTM(nn.RNNBase):
                 if name.startswith("bias"):
                     parameter.data.chunk(4)[1].fill_(forget_bias if name.startswith("bias_ih") else 0)
 
-    def extra_repr(self) -> str:
-        """torch.nn's line, with the forget bias and backend."""
-        return f"{super().extra_repr()}, forget_bias={self.forget_bias}, backend={self.backend!r}"
-
     def forward(self, x: Tensor, state: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Run the whole sequence.
 
@@ -290,10 +282,6 @@ class GRU(nn.RNNBase):
         # Parameter-free: through these go the T states h_t and the T gate values [r; z; n], to be read only, of
         # each layer and direction, for hooks.
         self.tap, self.gate_tap = nn.Identity(), nn.Identity()
-
-    def extra_repr(self) -> str:
-        """torch.nn's line, with the form and backend."""
-        return f"{super().extra_repr()}, reset={self.reset!r}, update={self.update!r}, backend={self.backend!r}"
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run the whole sequence; shapes and states are those of :meth:`RNN.forward`."""

@@ -88,14 +88,6 @@ class Captioner(nn.Module):
             elif isinstance(module, nn.Linear):
                 draw_uniform(module, module.in_features)
 
-    @property
-    def weights_tap(self) -> nn.Module | None:
-        """Through this go the weights w (B, T, L) of a forward pass, once, for hooks; None without attention.
-
-        If a hook returns other weights, the LSTM runs on those; each step's weights are made before any is changed.
-        """
-        return None if self.attention is None else self.attention.weights_tap
-
     def forward(self, x: tuple[Tensor | None, Tensor], state: Any = None) -> tuple[Tensor, Any]:
         """Predict every word of a caption from those before it and the picture.
 

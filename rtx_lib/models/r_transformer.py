@@ -56,10 +56,6 @@ class LocalRNN(nn.RNNBase):
         super().__init__(CELLS[cell], input_size, hidden_size, batch_first=True)
         self.output_size, self.window, self.cell = hidden_size, window, cell
 
-    def extra_repr(self) -> str:
-        """torch.nn's line, with the window and the cell."""
-        return f"{super().extra_repr()}, window={self.window}, cell={self.cell!r}"
-
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run all windows.
 

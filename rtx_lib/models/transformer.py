@@ -189,11 +189,6 @@ class Transformer(nn.Module):
         if shared:
             self.encoder.embedding.weight = self.decoder.embedding.weight
 
-    @property
-    def source_embedding(self) -> nn.Module:
-        """The table of the source's ids."""
-        return self.encoder.embedding
-
     def encode(self, source: Tensor, mask: Tensor | None = None) -> DecoderState:
         """The state in which the decoder starts on source ids (B, S).
 

@@ -370,19 +370,6 @@ def test_the_smallest_sizes():
         assert model(torch.zeros(1, 1, dtype=torch.int64))[0].shape == (1, 1, 1)
 
 
-@pytest.mark.parametrize(
-    "layer, told",
-    [
-        (RNN(1, 1), "nonlinearity='tanh', init='uniform'"),
-        (LSTM(1, 1, forget_bias=1.0), "forget_bias=1.0, backend='loop'"),
-        (GRU(1, 1), "reset='after', update='keeps', backend='loop'"),
-        (LocalRNN(1, 1, 3), "window=3, cell='gru'"),
-    ],
-)
-def test_a_layer_tells_what_torchs_does_not_have(layer, told):
-    assert layer.extra_repr() == f"1, 1, batch_first=True, {told}"
-
-
 # ---- time
 
 
