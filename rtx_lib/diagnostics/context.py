@@ -63,7 +63,6 @@ def loss_by_position(model: nn.Module, pieces: Pieces, *, skip: int = 0) -> Tens
     skip
         How many pieces are read first and not counted: those in which the memory is still filling.
     """
-    expect_each(skip=(skip, 0))
     losses: list[Tensor] = []  # of each piece, (T,)
     state = None
     with frozen(model):
@@ -86,7 +85,6 @@ def stream_losses(model: nn.Module, ids: Tensor, *, segment: int, memory: int | 
         If given, ``model.memory`` is set to it; afterwards it is as before.
     """
     ids = expect_ids(ids.cpu().long()[None], None, "ids")  # (1, L)
-    expect_each(segment=segment)
     rows, state = [], None
     with frozen(model), _remembering(model, memory):
         for x in ids.split(segment, dim=1):
@@ -119,12 +117,9 @@ def loss_against_memory(
 def gain_per_position(losses: Tensor, memories: Sequence[int]) -> Tensor:
     """What each position of extra memory gains, in nats: -(loss difference) / (memory difference), (..., C - 1).
 
-    ``losses`` (..., C) belong to the C lengths in ``memories``, which increase. Raises ``ValueError`` for others.
+    ``losses`` (..., C) belong to the C lengths in ``memories``, which increase.
     """
     lengths = torch.tensor([*memories], dtype=torch.float64)
-    if len(lengths) < 2 or not (lengths.diff() > 0).all() or losses.shape[-1:] != lengths.shape:
-        got = f"{list(memories)} for losses {tuple(losses.shape)}"
-        raise ValueError(f"memories must be at least two increasing lengths, one for each loss, got {got}")
     return -losses.detach().cpu().double().diff() / lengths.diff()
 
 
@@ -214,7 +209,4 @@ def _nll(y: Tensor, target: Tensor) -> Tensor:
 
 def _stack(losses: Mapping[str, Tensor]) -> Tensor:
     """(models, C, N), checked."""
-    tables = torch.stack([expect(table, "C N", "losses").detach().cpu().double() for table in losses.values()])
-    if not tables.isfinite().all():
-        raise ValueError("losses must be finite, got others")
-    return tables
+    return torch.stack([expect(table, "C N", "losses").detach().cpu().double() for table in losses.values()])

@@ -90,7 +90,7 @@ def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def attend(
-    q: Tensor, k: Tensor, v: Tensor, bias: Tensor, *, tap: nn.Module, dropout: float, sees: Tensor | None = None
+    q: Tensor, k: Tensor, v: Tensor, bias: Tensor, *, tap: nn.Module, dropout: float = 0.0, sees: Tensor | None = None
 ) -> Tensor:
     """``softmax(q k^T / sqrt K + bias) v``, by torch's fused kernel unless a hook on the tap wants to see the weights.
 

@@ -89,8 +89,7 @@ class TwoStreamAttention(RelativeAttention):
             scores = scores + torch.where(other, different, same)
         sees = mask.any(-1, keepdim=True)  # a row of -inf alone would become NaN
         scores = scores.masked_fill(sees & ~mask, -math.inf)
-        drop = self.attention_dropout if self.training else 0.0
-        y = attend(q + self.u[:, None], k, v, scores, tap=self.weights_tap, dropout=drop, sees=sees)
+        y = attend(q + self.u[:, None], k, v, scores, tap=self.weights_tap, sees=sees)
         return self.dropout(self.out_proj(y.transpose(1, 2).flatten(2)))
 
 
@@ -120,7 +119,7 @@ class XLNet(nn.Module):
         attributes that may be changed between calls.
     activation
         Of the feed-forward networks, ``"gelu"`` or ``"relu"``.
-    inner, head_width, dropout, attention_dropout
+    inner, head_width, dropout
         As in :class:`~rtx_lib.models.transformer_xl.TransformerXL`.
     """
 

@@ -102,7 +102,8 @@ class SLSTM(nn.Module):
         """The layer with the arrays of NX-AI/xlstm's, by their names there."""
         weights = official_slstm(arrays)
         heads, _, size = weights["weight_ih"].shape
-        return load_official(cls(heads * size, heads, _taps(weights), **options), weights)
+        taps = weights["conv.weight"].shape[2] if "conv.weight" in weights else None
+        return load_official(cls(heads * size, heads, taps, **options), weights)
 
 
 class MLSTM(nn.Module):
@@ -121,7 +122,7 @@ class MLSTM(nn.Module):
     expand
         E / D, where E, a whole number, is the width within, of which H leaves at least 2 numbers to a head.
     kernel_size
-        Steps that q and k see; no convolution and no SiLU if None.
+        Steps that q and k see.
     block_size
         Features of x'' and x' that a feature of q, k or v sees; divides E.
     bias
@@ -135,7 +136,7 @@ class MLSTM(nn.Module):
         width: int,
         heads: int = 4,
         expand: float = 2.0,
-        kernel_size: int | None = 4,
+        kernel_size: int = 4,
         *,
         block_size: int = 4,
         bias: bool = False,
@@ -150,7 +151,7 @@ class MLSTM(nn.Module):
         self.input_size = self.output_size = width
         self.heads, self.inner, self.form, self.eps = heads, inner, form, eps
         self.up = undrawn(nn.Linear, width, 2 * inner, bias=bias)
-        self.conv = None if kernel_size is None else ShortConvolution(inner, kernel_size)
+        self.conv = ShortConvolution(inner, kernel_size)
         self.qkv_weight = nn.Parameter(torch.empty(3, inner // block_size, block_size, block_size))
         self.qkv_bias = nn.Parameter(torch.zeros(3, inner)) if bias else None
         self.gates = undrawn(nn.Linear, 3 * inner, 2 * heads)  # of i, then of f
@@ -167,10 +168,10 @@ class MLSTM(nn.Module):
         self.gates.bias.data[heads:] = torch.linspace(3, 6, heads)
 
     def state_shapes(self, batch: int) -> Shapes:
-        """C, n and m, K = E / H, and with a convolution its last k - 1 inputs."""
+        """C, n and m, K = E / H, and the last k - 1 inputs of the convolution."""
         heads, size = (batch, self.heads), self.inner // self.heads
         shapes: Shapes = {"C": (*heads, size, size), "n": (*heads, size), "m": heads}
-        return shapes if self.conv is None else shapes | self.conv.state_shapes(batch)
+        return shapes | self.conv.state_shapes(batch)
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Map x (B, T, D) to y (B, T, D)."""
@@ -178,10 +179,8 @@ class MLSTM(nn.Module):
         memory, past = state[:3], state[3:]
         size = self.inner // self.heads
         inner, z = self.up(x).chunk(2, -1)
-        seen, after = inner, ()
-        if self.conv is not None:
-            seen, *after = self.conv(inner, *past)
-            seen = F.silu(seen)
+        seen, *after = self.conv(inner, *past)
+        seen = F.silu(seen)
         qkv = [blockwise(y, w).flatten(2) for y, w in zip((seen, seen, inner), self.qkv_weight, strict=True)]
         if self.qkv_bias is not None:
             qkv = [y + b for y, b in zip(qkv, self.qkv_bias, strict=True)]
@@ -198,7 +197,8 @@ class MLSTM(nn.Module):
         weights = official_mlstm(arrays)
         (width, inner), heads = weights["down.weight"].shape, len(weights["gates.bias"]) // 2
         options |= {"block_size": weights["qkv_weight"].shape[-1], "bias": "up.bias" in weights, "eps": eps}
-        return load_official(cls(width, heads, inner / width, _taps(weights), **options), weights)
+        taps = weights["conv.weight"].shape[2]
+        return load_official(cls(width, heads, inner / width, taps, **options), weights)
 
 
 def official_slstm(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -218,11 +218,6 @@ def official_mlstm(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
         if f"q_proj.{kind}" in weights:
             weights[f"qkv_{kind}"] = torch.stack([weights.pop(f"{part}_proj.{kind}") for part in "qkv"])
     return weights | {"norm.weight": 1 + weights["norm.weight"]}  # theirs is the distance from 1
-
-
-def _taps(weights: Mapping[str, Tensor]) -> int | None:
-    """Steps that the convolution shows; None without one."""
-    return weights["conv.weight"].shape[2] if "conv.weight" in weights else None
 
 
 class HeadNorm(nn.Module):

@@ -21,7 +21,7 @@ from rtx_lib.layers.positions import SCHEMES
 from rtx_lib.layers.selective import SelectiveRecurrence
 from rtx_lib.layers.speculative import _cut
 from rtx_lib.models.bert import BERT, BERTClassifier
-from rtx_lib.models.bytenet import ByteNet, receptive_field
+from rtx_lib.models.bytenet import ByteNet
 from rtx_lib.models.captioner import WAYS, Captioner
 from rtx_lib.models.context_rnn import ContextRNN
 from rtx_lib.models.convs2s import ConvS2S
@@ -123,7 +123,7 @@ FLOATS = {
     "slstm": lambda: Readout(SLSTM(D), OUT),
     "slstm-conv": lambda: Readout(SLSTM(D, kernel_size=4), OUT),
     "mlstm": lambda: Readout(MLSTM(D, 2, block_size=3), OUT),
-    "mlstm-recurrent": lambda: Readout(MLSTM(D, 1, 1.0, None, block_size=1, form="recurrent"), OUT),
+    "mlstm-recurrent": lambda: Readout(MLSTM(D, 1, 1.0, block_size=1, form="recurrent"), OUT),
     "jordan": partial(JordanRNN, D, 4, OUT),
     "lstm-projected": partial(ProjectedLSTM, D, 7, OUT),
     "lstm-clipped": partial(ProjectedLSTM, D, 4, OUT, cell_clip=0.5, projection_clip=0.4),
@@ -180,7 +180,7 @@ FLOATS = {
         for positions in SCHEMES
     },
     "transformer-post": partial(CausalTransformer, D, OUT, **SIZE, norm="post", activation="relu", dropout=0.3),
-    "xl": partial(TransformerXL, D, OUT, **XL, dropout=0.3, attention_dropout=0.3),
+    "xl": partial(TransformerXL, D, OUT, **XL, dropout=0.3),
     "xl-pre": partial(TransformerXL, D, OUT, **XL, norm="pre", untied_uv=True, head_width=3),
     "xl-same-length": partial(TransformerXL, D, OUT, **XL, same_length=True, clamp=5),
     "xl-without-memory": partial(TransformerXL, D, OUT, **SIZE, memory=0),
@@ -217,7 +217,7 @@ IDS = {
     "bert": partial(BERT, V, **SIZE, length=T, dropout=0.3),
     "bert-left": partial(BERT, V, **SIZE, length=T, direction="left-to-right", activation="gelu_tanh"),
     "plain-gpt": partial(PlainGPT, V, **SIZE, length=T),
-    "xlnet": partial(XLNet, V, **XL, dropout=0.3, attention_dropout=0.3),
+    "xlnet": partial(XLNet, V, **XL, dropout=0.3),
     "xl-ids": partial(TransformerXL, V, V, **XL, vocabulary=V),
     "xl-adaptive": partial(AdaptiveTransformerXL, V, **XL, cutoffs=(2, 4), divide=2),
 }
@@ -676,12 +676,10 @@ CONSTRUCTORS = [
     (TransformerXL, NET | XL | {"same_length": True}, {"memory": 0}),
     (partial(PositionedTransformerXL, positions="shaw"), NET | XL, {"heads": 3}),
     (ByteNet, TWO | DILATED, {"dilations": (), "unfold": 0.9, "width": 5}),
-    (receptive_field, {"kernel_size": 3, "dilations": (1, 2)}, {"dilations": (1, 0)}),
     (ConvS2S, TWO | GATED, {"encoder": (), "decoder": [(4,)], "attention": [False] * 3, "dropout": 1.0}),
     (ProjectedLSTM, CORE | {"projection": 2}, {"cell_clip": 0.0, "projection_clip": -1.0}),
     (BidirectionalLM, WORDS | {"width": 3}, {"cell_clip": 3.0, "projection_clip": 3.0}),
     (BidirectionalLM, WORDS | {"width": 3} | CLIPPED, {"backend": "torch", "cell_clip": 0.0}),
-    (SLSTM, MIXER, {"block": 1}),
     (MLSTM, MIXER, {"expand": 0.0, "block_size": 3, "eps": -1e-6}),
     (ScalarMix, {"layers": 3}, {"eps": -1.0}),
     (CharacterCNN, {"width": 3, "filters": [(1, 2)]}, {"filters": [(0, 2)]}),
