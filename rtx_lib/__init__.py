@@ -1,8 +1,9 @@
 """Sequence models in readable PyTorch: the library behind the book. What one names first stands here.
 
 Wrong arguments raise ``ValueError``, which names the argument, what is allowed and what was given, before any work is
-done: sizes below 1, unknown choices, tensors of another shape, type or device than the weights or the other inputs, ids
-beyond the vocabulary, a state of another batch, an empty sequence. Docstrings mention what goes beyond that.
+done: unknown choices, sizes that do not go together, tensors of another shape, type or device than the weights or the
+other inputs, ids beyond the vocabulary, a state of another batch, an empty sequence. Docstrings mention what goes
+beyond that. A size below 0 is left to torch, whose ``RuntimeError`` speaks of a negative dimension.
 """
 
 from rtx_lib.layers import GRU, LSTM, RNN, MultiHeadAttention, Readout, beam_search, greedy, sample

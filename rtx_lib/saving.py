@@ -92,17 +92,11 @@ def load(path: str | Path) -> tuple[Any, Any]:
     Path(path).open("rb").close()  # what the system says of a file that is not there, is not said better here
     try:
         with safe_open(path, "pt") as file:
-            header = (file.metadata() or {}).get("rtx_lib")
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, which is no dict
-    except (SafetensorError, OSError, ValueError) as error:
-        raise ValueError(f"{rule}, which is cut off or of another kind") from error
-    if header is None:
-        raise ValueError(f"{rule}, which another program wrote")
-    try:
-        contents = json.loads(header)
-        version = contents["version"]
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise ValueError(f"{rule}, the header of which is damaged") from error
+            contents = json.loads((file.metadata() or {})["rtx_lib"])
+            version = contents["version"]
+    except (SafetensorError, OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise ValueError(f"{rule}, which is cut off, damaged or of another kind") from error
     if version != VERSION:
         raise ValueError(f"{rule}, which is of version {version!r}, while this rtx_lib reads version {VERSION}")
     try:

@@ -257,7 +257,7 @@ def _is_within(value: Any, rule: str) -> tuple[bool, str]:
 
 def expect_heads(width: int, heads: int) -> int:
     """The heads divide the width; returns the width of one, K."""
-    expect_each(width=width, heads=(heads, f"divisor of {width}"))
+    expect_each(heads=(heads, f"divisor of {width}"))
     return width // heads
 
 

@@ -95,7 +95,6 @@ def attention_window(model: nn.Module, size: int, far: Sequence[int] = ()) -> It
     far
         Distances from ``size`` on whose keys it sees as well.
     """
-    expect_each(size=size)
 
     def hide(module: nn.Module, args: object, weights: Tensor) -> Tensor:
         T, S = weights.shape[-2:]
@@ -170,7 +169,6 @@ def leave_one_out(score: Callable[[Tensor], Tensor], ids: Tensor, replacement: i
         How many variants are scored at once.
     """
     expect(ids, (1, "S"), "ids")
-    expect_each(batch=batch)
     variants = ids.repeat(ids.shape[1], 1)  # (S, S)
     variants.fill_diagonal_(replacement)
     scores = []

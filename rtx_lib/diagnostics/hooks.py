@@ -50,6 +50,19 @@ def embedded(embedding: nn.Module, change: Callable[[Tensor], Tensor]) -> Iterat
         raise ValueError(f"embedding must be called once, it was called {len(changed)} times")
 
 
+@contextmanager
+def frozen(model: nn.Module) -> Iterator[None]:
+    """Run the model in eval mode and without gradients inside the ``with`` block; then all is in the mode it was in."""
+    modes = {module: module.training for module in model.modules()}
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+
+
 def leaf(inputs: Tensor) -> Tensor:
     """The same values as a leaf of the graph, also where they come from something frozen."""
     return inputs.detach().requires_grad_()

@@ -25,12 +25,11 @@ from rtx_lib.shapes import expect, expect_each, expect_like, expect_state
 
 from .matrix_state import matrix_recurrence
 
-FORGET = ("sigmoid", "exp")
-FORMS = ("chunked", "recurrent", "parallel")
+FORMS = ("chunked", "recurrent")
 State = tuple[Tensor, ...]
 
 
-def slstm_loop(a: Tensor, weight: Tensor, state: State, *, forget: str = "sigmoid") -> tuple[Tensor, State]:
+def slstm_loop(a: Tensor, weight: Tensor, state: State) -> tuple[Tensor, State]:
     """Equations 8 to 17 as they stand: h (B, T, H, K) and (h, c, n, m), each (B, H, K).
 
     a (B, T, H, 4 K) is what the input says to the gates i, f, z, o of each head, ``weight`` (H, 4 K, K) what h says to
@@ -40,7 +39,7 @@ def slstm_loop(a: Tensor, weight: Tensor, state: State, *, forget: str = "sigmoi
     outputs = []
     for a_t in a.unbind(1):
         i, f, z, o = (a_t + torch.einsum("bhk,hgk->bhg", h, weight)).chunk(4, -1)  # the logarithm of i
-        f = f if forget == "exp" else F.logsigmoid(f)
+        f = F.logsigmoid(f)
         before, m = m, torch.maximum(f + m, i)  # eq. 15
         i, f = torch.exp(i - m), torch.exp(f + before - m)  # eq. 16, 17
         c, n = f * c + i * torch.tanh(z), f * n + i  # eq. 8, 9
@@ -77,7 +76,7 @@ def mlstm_output(o: Tensor, m: Tensor, eps: float) -> Tensor:
     return small * o[..., :-1] / below.clamp(min=torch.finfo(wide).tiny ** 0.5)  # of k = 0 under a large m it is 0/0
 
 
-def slstm(a: Tensor, weight: Tensor, state: State | None = None, *, forget: str = "sigmoid") -> tuple[Tensor, State]:
+def slstm(a: Tensor, weight: Tensor, state: State | None = None) -> tuple[Tensor, State]:
     """The sLSTM cell over a sequence (Beck et al. 2024, eq. 8-17).
 
     Parameters
@@ -89,8 +88,6 @@ def slstm(a: Tensor, weight: Tensor, state: State | None = None, *, forget: str 
     state
         (h, c, n, m), each (B, H K), c and n divided by e^m; zeros if None. Where n is 0 nothing has been written, and m
         means nothing.
-    forget
-        ``"sigmoid"`` or ``"exp"``.
 
     Returns
     -------
@@ -98,18 +95,17 @@ def slstm(a: Tensor, weight: Tensor, state: State | None = None, *, forget: str 
         (B, T, H K), and (h, c, n, m) after the last step. The gradient takes m as given, which is exact for all that
         depends on c and n through c / n and n e^m.
     """
-    expect_each(forget=(forget, FORGET))
     heads, gates, size = expect(weight, ("H", "4K", "K"), "weight").shape
     expect(weight, ("H", 4 * size, size), "weight")
     batch = expect(a, ("B", "T", heads, gates), "a", like=weight).shape[0]
     shape = (batch, heads * size)
     given = expect_state(state, dict.fromkeys(("h", "c", "n", "m"), shape), a)
     h, c, n, m = (part.to(weight.dtype).view(batch, heads, size) for part in given)
-    y, last = _running_mean(a, weight, (h, c, n, m), forget)
+    y, last = _running_mean(a, weight, (h, c, n, m))
     return y.flatten(2), tuple(part.reshape(shape) for part in last)
 
 
-def _running_mean(a: Tensor, weight: Tensor, state: State, forget: str) -> tuple[Tensor, State]:
+def _running_mean(a: Tensor, weight: Tensor, state: State) -> tuple[Tensor, State]:
     """What :func:`slstm_loop` gives, by r and L."""
     h, c, n, m = (part.transpose(0, 1) for part in state)  # (H, B, K)
     inputs, recurrent = a.permute(1, 2, 0, 3).contiguous(), weight.mT  # (T, H, B, 4 K): a head is a matrix product
@@ -120,7 +116,7 @@ def _running_mean(a: Tensor, weight: Tensor, state: State, forget: str) -> tuple
     states = []
     for a_t in inputs.unbind(0):
         i, f, z, o = torch.baddbmm(a_t, h, recurrent).to(weight.dtype).chunk(4, -1)
-        f = f if forget == "exp" else F.logsigmoid(f)
+        f = F.logsigmoid(f)
         m, kept = torch.maximum(f + m, i).detach(), f + level
         level = m + torch.log(torch.exp(kept - m) + torch.exp(i - m))  # logaddexp's second derivative is NaN at -inf
         r = torch.lerp(r, z.tanh(), torch.sigmoid(i - kept))  # p = i / (f n + i) is a sigmoid
@@ -141,9 +137,8 @@ def mlstm(
     *,
     form: str = "chunked",
     eps: float = 0.0,
-    chunk: int | None = None,
 ) -> tuple[Tensor, State]:
-    """The mLSTM cell over a sequence (Beck et al. 2024, eq. 15-27), in three forms that are one function.
+    """The mLSTM cell over a sequence (Beck et al. 2024, eq. 15-27), in two forms that are one function.
 
     Parameters
     ----------
@@ -157,12 +152,10 @@ def mlstm(
         (C (B, H, K, V), n (B, H, K), m (B, H)), C and n divided by e^m; zeros if None. Where m is -inf nothing has been
         written.
     form
-        ``"recurrent"``: step by step. ``"parallel"``: all pairs of steps at once, (B, H, T, T) numbers. ``"chunked"``:
-        by the kernel of matrix states, parallel within chunks and recurrent from chunk to chunk.
+        ``"recurrent"``: step by step. ``"chunked"``: by the kernel of matrix states, parallel within chunks and
+        recurrent from chunk to chunk.
     eps
         Added to the denominator, which has been divided by e^m. With 0 the result does not depend on m.
-    chunk
-        Steps in a chunk; the kernel's choice if None.
 
     Returns
     -------
@@ -188,22 +181,7 @@ def mlstm(
         if not eps:
             most = most.detach()  # the result does not depend on it
         levels = total + most
-        if form == "chunked":
-            fade, write = torch.cat([first, most[..., :-1]], 2) - most, torch.exp(entries - most).to(q.dtype)
-            k = write[..., None] * k
-            o, memory = matrix_recurrence(q, k, v, log_decay=fade.to(q.dtype), state=memory, chunk=chunk)
-        else:
-            o, memory = _all_pairs(q, k, v, entries, most, first, memory)
+        fade, write = torch.cat([first, most[..., :-1]], 2) - most, torch.exp(entries - most).to(q.dtype)
+        o, memory = matrix_recurrence(q, write[..., None] * k, v, log_decay=fade.to(q.dtype), state=memory)
     h = mlstm_output(o, levels, eps).to(q.dtype)
     return h, (memory[..., :-1], memory[..., -1], levels[:, :, -1].to(q.dtype))
-
-
-def _all_pairs(
-    q: Tensor, k: Tensor, v: Tensor, entries: Tensor, most: Tensor, first: Tensor, memory: Tensor
-) -> tuple[Tensor, Tensor]:
-    """What is read of C, and C after the last step, all pairs of steps at once."""
-    later = torch.ones(q.shape[2], q.shape[2], dtype=torch.bool, device=q.device).triu(1)
-    shares = (entries[:, :, None] - most[..., None]).masked_fill(later, -math.inf).exp().to(q.dtype)
-    left = torch.exp(first - most).to(q.dtype)[..., None]  # of the state before
-    o = (shares * (q @ k.mT)) @ v + left * (q @ memory)
-    return o, (shares[:, :, -1:] * k.mT) @ v + left[:, :, -1:] * memory

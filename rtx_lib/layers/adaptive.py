@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect, expect_each, expect_ids
+from rtx_lib.shapes import expect, expect_ids
 
 
 class AdaptiveEmbedding(nn.Module):
@@ -38,7 +38,6 @@ class AdaptiveEmbedding(nn.Module):
     ) -> None:
         super().__init__()
         size = width if embedding_size is None else embedding_size
-        expect_each(vocabulary=vocabulary, width=width, embedding_size=size, divide=divide)
         self.vocabulary, self.width, self.cutoffs = vocabulary, width, tuple(cutoffs)
         bounds = (0, *self.cutoffs, vocabulary)
         whole = all(isinstance(c, int) and not isinstance(c, bool) for c in self.cutoffs)

@@ -31,7 +31,6 @@ def causal_mask(queries: int, keys: int | None = None, *, device: torch.device |
         Where the mask is made.
     """
     keys = queries if keys is None else keys
-    expect_each(queries=queries)
     if keys < queries:
         raise ValueError(f"keys must be at least queries = {queries}, got {keys}")
     return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries)
@@ -91,7 +90,7 @@ def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def attend(
-    q: Tensor, k: Tensor, v: Tensor, bias: Tensor, *, tap: nn.Module, dropout: float, sees: Tensor | None = None
+    q: Tensor, k: Tensor, v: Tensor, bias: Tensor, *, tap: nn.Module, dropout: float = 0.0, sees: Tensor | None = None
 ) -> Tensor:
     """``softmax(q k^T / sqrt K + bias) v``, by torch's fused kernel unless a hook on the tap wants to see the weights.
 
@@ -127,7 +126,6 @@ class AdditiveAttention(nn.Module):
 
     def __init__(self, query_size: int, key_size: int, width: int) -> None:
         super().__init__()
-        expect_each(query_size=query_size, key_size=key_size, width=width)
         self.query_size, self.key_size, self.width = query_size, key_size, width
         self.query = nn.Linear(query_size, width, bias=False)
         self.key = nn.Linear(key_size, width, bias=False)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect, expect_each, expect_state
+from rtx_lib.shapes import expect, expect_state
 
 from .stacking import draw_uniform
 
@@ -21,7 +21,6 @@ class Bag(nn.Module):
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
-        expect_each(input_size=input_size, hidden_size=hidden_size)
         self.input_size, self.output_size = input_size, hidden_size
         self.linear = nn.Linear(input_size, hidden_size)
         draw_uniform(self.linear, input_size)

@@ -81,7 +81,6 @@ class FeedForward(nn.Module):
     ) -> None:
         super().__init__()
         inner = 4 * width if inner is None else inner
-        expect_each(width=width, inner=inner)
         if not callable(activation):
             expect_each(activation=(activation, sorted(ACTIVATIONS)))
         self.activation = activation

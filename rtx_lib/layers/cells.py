@@ -62,7 +62,6 @@ class RNN(nn.RNNBase):
         init: str = "uniform",
         input_std: float = 0.001,
     ) -> None:
-        expect_each(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         expect_each(input_std=(input_std, "(0, inf]"))
         expect_each(nonlinearity=(nonlinearity, sorted(NONLINEARITIES)), init=(init, INITIALISATIONS))
         # `RNNBase.__init__` calls `reset_parameters`, which reads these.
@@ -73,10 +72,6 @@ class RNN(nn.RNNBase):
         # Parameter-free: each layer and direction hands the tuple of its T states through here once, so
         # that a forward hook can see every h_t and differentiate with respect to it.
         self.tap = nn.Identity()
-
-    def extra_repr(self) -> str:
-        """torch.nn's line, with the nonlinearity and initialisation."""
-        return f"{super().extra_repr()}, nonlinearity={self.nonlinearity!r}, init={self.init!r}"
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run the whole sequence.
@@ -172,7 +167,6 @@ class LSTM(nn.RNNBase):
         backend: str = "loop",
     ) -> None:
         rule = "None or (-inf, inf)"
-        expect_each(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         expect_each(backend=(backend, BACKENDS), forget_bias=(forget_bias, rule))
         super().__init__("LSTM", input_size, hidden_size, num_layers, batch_first=True, bidirectional=bidirectional)
         self.forget_bias, self.backend = forget_bias, backend
@@ -184,10 +178,6 @@ class LSTM(nn.RNNBase):
             for name, parameter in self.named_parameters():
                 if name.startswith("bias"):
                     parameter.data.chunk(4)[1].fill_(forget_bias if name.startswith("bias_ih") else 0)
-
-    def extra_repr(self) -> str:
-        """torch.nn's line, with the forget bias and backend."""
-        return f"{super().extra_repr()}, forget_bias={self.forget_bias}, backend={self.backend!r}"
 
     def forward(self, x: Tensor, state: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Run the whole sequence.
@@ -283,7 +273,6 @@ class GRU(nn.RNNBase):
         update: str = "keeps",
         backend: str = "loop",
     ) -> None:
-        expect_each(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         expect_each(reset=(reset, ("after", "before")), update=(update, ("keeps", "replaces")))
         # Torch has no kernel for a reset before the map.
         expect_each(backend=(backend, BACKENDS if reset == "after" else ["loop", "auto"]))
@@ -293,10 +282,6 @@ class GRU(nn.RNNBase):
         # Parameter-free: through these go the T states h_t and the T gate values [r; z; n], to be read only, of
         # each layer and direction, for hooks.
         self.tap, self.gate_tap = nn.Identity(), nn.Identity()
-
-    def extra_repr(self) -> str:
-        """torch.nn's line, with the form and backend."""
-        return f"{super().extra_repr()}, reset={self.reset!r}, update={self.update!r}, backend={self.backend!r}"
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run the whole sequence; shapes and states are those of :meth:`RNN.forward`."""
@@ -360,7 +345,6 @@ class Readout(nn.Module):
             if not (isinstance(core, RNN | LSTM | GRU) and given == task.vocabulary):
                 vocabulary = vocabulary or task.vocabulary
             self.made_with = {"core": core, "output_size": output_size, "vocabulary": vocabulary}  # without the task
-        expect_each(output_size=output_size, vocabulary=1 if vocabulary is None else vocabulary)
         self.output_size = output_size
         self.embedding = None if vocabulary is None else nn.Embedding(vocabulary, int(core.input_size))  # type: ignore[arg-type]
         self.core = core

@@ -35,10 +35,6 @@ def spell(sentences: Sequence[Sequence[str]], length: int = 50) -> Tensor:
     length
         C, at least 3. Of a word, as many bytes are kept as find room between its two marks.
     """
-    expect_each(length=(length, 3))
-    wrong = [isinstance(row, str) or not all(isinstance(word, str) for word in row) for row in sentences]
-    if isinstance(sentences, str) or not sentences or any(wrong):
-        raise ValueError(f"sentences must be lists of words, one at least, got {sentences!r}")
     ids = torch.zeros(len(sentences), max(map(len, sentences)) + 2, length, dtype=torch.int64)
     for row, sentence in zip(ids, sentences, strict=True):
         words = [[byte + 1 for byte in word.encode()[: length - 2]] for word in sentence]
@@ -85,10 +81,10 @@ class CharacterCNN(nn.Module):
         activation: str = "relu",
     ) -> None:
         super().__init__()
-        expect_each(width=width, character_width=character_width, activation=(activation, list(ACTIVATIONS)))
-        expect_each(highways=(highways, 0), filters=(filters, "pairs of sizes"))
+        expect_each(activation=(activation, list(ACTIVATIONS)), highways=(highways, 0))
+        expect_each(filters=(filters, "pairs of sizes"))
         self.output_size, self.activation = width, activation
-        self.widest, channels = max(reach for reach, _ in filters), sum(number for _, number in filters)
+        channels = sum(number for _, number in filters)
         rows = torch.empty(CHARACTERS, character_width).uniform_(-1, 1)
         rows[0] = 0
         self.characters = nn.Embedding.from_pretrained(rows, freeze=False, padding_idx=0)
@@ -115,7 +111,6 @@ class CharacterCNN(nn.Module):
     def real(self, x: object) -> Tensor:
         """Where words are, bool (B, T), a word of zeros being none; ``ValueError`` for what :meth:`forward` refuses."""
         x = expect(x, "B T C")
-        expect_each(**{"characters of a word of x": (x.shape[2], self.widest)})
         expect_ids(x.flatten(1), CHARACTERS)
         return expect_sentences((x != 0).any(2).long(), 2, "x")[1]
 

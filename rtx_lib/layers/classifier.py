@@ -61,7 +61,7 @@ class SentenceClassifier(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        expect_each(vocabulary=vocabulary, output_size=output_size, width=width, pool=(pool, POOLS))
+        expect_each(pool=(pool, POOLS))
         self.input_size, self.output_size, self.pool = vocabulary, output_size, pool
         self.embedding, self.dropout, self.reader = table(vocabulary, width, STD), nn.Dropout(dropout), reader
         size = width if reader is None else int(reader.output_size)  # type: ignore[arg-type]
@@ -131,7 +131,6 @@ class WordConvolution(nn.Module):
 
     def __init__(self, width: int, channels: int, kernel_sizes: Sequence[int] = (3, 4, 5)) -> None:
         super().__init__()
-        expect_each(width=width, channels=channels, kernel_sizes=(kernel_sizes, "sizes"))
         self.convolutions = nn.ModuleList(undrawn(nn.Conv1d, width, channels, size) for size in kernel_sizes)
         for convolution, size in zip(self.convolutions, kernel_sizes, strict=True):
             draw_uniform(convolution, width * size)

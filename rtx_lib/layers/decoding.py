@@ -38,7 +38,7 @@ def greedy(model: Model, source: Tensor, *, start: int, end: int, max_length: in
     ids
         (B, L), L <= max_length: the sentences without ``start`` and with ``end``, where they reached it, then 0.
     """
-    _expect_search(source, start=(start, 0), end=(end, 0), max_length=max_length)
+    expect_each(start=(start, 0), end=(end, 0), max_length=max_length)
     ids = torch.full((source.shape[0], 1), start, device=source.device)
     ended, state = ids.new_zeros(source.shape[0], dtype=torch.bool), None
     for step in range(max_length):
@@ -87,7 +87,7 @@ def beam_search(
     """
     most = int(80 / math.log(max(max_length, 2)))  # max_length ** most is within a float32's range
     rules: dict[str, Any] = {"beams": beams, "length_penalty": (length_penalty, f"[0, {most}]")}
-    _expect_search(source, start=(start, 0), end=(end, 0), max_length=max_length, **rules)
+    expect_each(start=(start, 0), end=(end, 0), max_length=max_length, **rules)
     batch, device = source.shape[0], source.device
     ids = torch.full((batch, 1), start, device=device)
     logits, state = _read(model, source, ids, None)
@@ -206,13 +206,6 @@ def _largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The largest entries of each row in falling order, and their indices; among equals, the first comes first."""
     values, index = values.sort(dim=-1, descending=True, stable=True)
     return values[:, :count], index[:, :count]
-
-
-def _expect_search(source: object, **rules: Any) -> None:
-    if not isinstance(source, Tensor) or source.ndim < 1 or source.shape[0] < 1:
-        got = f"shape {tuple(source.shape)}" if isinstance(source, Tensor) else type(source).__name__
-        raise ValueError(f"source must be a tensor with at least one sentence, got {got}")
-    expect_each(**rules)
 
 
 def _expect_logits(logits: Tensor, step: int, end: int = 0, counts: Tensor | None = None) -> None:

@@ -5,23 +5,21 @@ import math
 import torch
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect, expect_each, expect_ids
+from rtx_lib.shapes import expect, expect_ids
 
 from .blocks import undrawn, xavier_linear
 
 
 def table(vocabulary: int, width: int, std: float) -> nn.Embedding:
     """A table (V, D) for ids, from N(0, std^2)."""
-    expect_each(vocabulary=vocabulary, width=width)
     return nn.Embedding.from_pretrained(torch.empty(vocabulary, width).normal_(0, std), freeze=False)
 
 
 def input_layer(input_size: int, width: int, *, vocabulary: int | None, bias: bool = True) -> nn.Embedding | nn.Linear:
     """A table (V, D) from N(0, 1/D) for ids, or without a vocabulary a linear map for floats."""
-    expect_each(input_size=input_size, width=width)
     if vocabulary is None:
         return xavier_linear(input_size, width, bias=bias)
-    return table(vocabulary, width, 1 / math.sqrt(width))
+    return table(vocabulary, width, width**-0.5)
 
 
 def readout_layer(
@@ -32,7 +30,6 @@ def readout_layer(
         raise ValueError(f"tied must be False unless vocabulary = output_size = {output_size}, got True")
     if output_size is None:
         return nn.Identity()
-    expect_each(output_size=output_size)
     if not tied:
         return xavier_linear(width, output_size, bias=bias)
     readout: nn.Linear = undrawn(nn.Linear, width, output_size, bias=False)

@@ -47,7 +47,7 @@ class AttentionMixer(nn.Module):
 
     def __init__(self, width: int, heads: int = 1, *, positions: str = "rotary", bias: bool = True) -> None:
         super().__init__()
-        expect_each(width=width, heads=heads, positions=(positions, MIXER_POSITIONS))
+        expect_each(positions=(positions, MIXER_POSITIONS))
         scheme = make_positions(positions, width=width, heads=heads)
         self.attention = MultiHeadAttention(width, heads, bias=bias, positions=scheme)
 

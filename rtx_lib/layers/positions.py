@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect, expect_each, expect_floats, expect_heads
+from rtx_lib.shapes import expect_each, expect_floats, expect_heads
 
 SCHEMES = ("none", "sinusoidal", "learned", "shaw", "xl", "rotary", "alibi")
 LAYOUTS = ("interleaved", "halves")
@@ -85,7 +85,6 @@ class Learned(nn.Module):
 
     def __init__(self, length: int, width: int) -> None:
         super().__init__()
-        expect_each(length=length, width=width)
         self.weight = nn.Parameter(torch.empty(length, width).normal_(0, 0.02))
 
     def embed(self, x: Tensor, offset: int = 0) -> Tensor:
@@ -117,7 +116,6 @@ class ShawRelative(nn.Module):
 
     def __init__(self, head_width: int, clip: int) -> None:
         super().__init__()
-        expect_each(head_width=head_width, clip=clip)
         self.head_width, self.clip = head_width, clip
         self.keys = nn.Parameter(torch.empty(2 * clip + 1, head_width))
         self.values = nn.Parameter(torch.empty(2 * clip + 1, head_width))
@@ -126,16 +124,13 @@ class ShawRelative(nn.Module):
 
     def score_bias(self, q: Tensor, k: Tensor, offset: int) -> Tensor:
         """q_i . a^K_ij / sqrt(K), (B, H, T, S)."""
-        _expect_queries(q, k, self.head_width)
         by_distance = q @ (self.keys.T / math.sqrt(self.head_width))  # (B, H, T, 2c+1)
         index = self._index(q.shape[-2], k.shape[-2], offset, q.device)
         return by_distance.gather(-1, index.expand(*q.shape[:-1], -1))
 
     def value_bias(self, weights: Tensor) -> Tensor:
         """sum_j weight_ij a^V_ij, (B, H, T, K)."""
-        queries, keys = expect(weights, "B H T S", "weights").shape[2:]
-        if queries > keys:
-            raise ValueError(f"weights must have shape (B, H, T, S), T at most S, got {tuple(weights.shape)}")
+        queries, keys = weights.shape[2:]
         index = self._index(queries, keys, keys - queries, weights.device)
         by_distance = weights.new_zeros(*weights.shape[:-1], len(self.values))  # (B, H, T, 2c+1)
         return by_distance.scatter_add(-1, index.expand_as(weights), weights) @ self.values
@@ -175,15 +170,13 @@ class XLRelative(nn.Module):
 
     def score_bias(self, q: Tensor, k: Tensor, offset: int) -> Tensor:
         """(u . k_j + (q_i + v) . W_r R_{i-j}) / sqrt(K), (B, H, T, S)."""
-        heads, head_width = self.u.shape
-        _expect_queries(q, k, head_width, heads)
         queries, keys = q.shape[-2], k.shape[-2]
         if self.causal and offset != keys - queries:
             raise ValueError(f"offset must be S - T = {keys - queries} if causal, got {offset}")
         nearest = 0 if self.causal else offset - keys + 1
         distances = torch.arange(offset + queries - 1, nearest - 1, -1, device=q.device)  # (N,), falling
         r = self.encoding.encode(distances, self.r_proj_weight.dtype)  # (N, D)
-        of_keys = (k @ (self.u * (1 / math.sqrt(head_width)))[:, :, None]).mT  # (B, H, 1, S)
+        of_keys = (k @ (self.u * (1 / math.sqrt(q.shape[-1])))[:, :, None]).mT  # (B, H, 1, S)
         return distance_scores(q, self.v, r, self.r_proj_weight)[..., :keys] + of_keys
 
 
@@ -244,7 +237,6 @@ class Rotary(nn.Module):
 
     def rotate(self, q: Tensor, k: Tensor, offset: int) -> tuple[Tensor, Tensor]:
         """Turn q (B, H, T, K) from position offset on and k (B, H, S, K) from 0 on."""
-        _expect_queries(q, k, self.head_width)
         return self._turn(q, offset), self._turn(k, 0)
 
     def _turn(self, x: Tensor, start: int) -> Tensor:
@@ -271,7 +263,6 @@ class ALiBi(nn.Module):
 
     def __init__(self, heads: int) -> None:
         super().__init__()
-        expect_each(heads=heads)
         self.heads = heads
 
     def slopes(self, device: torch.device | None = None) -> Tensor:
@@ -283,7 +274,6 @@ class ALiBi(nn.Module):
 
     def score_bias(self, q: Tensor, k: Tensor, offset: int) -> Tensor:
         """-m_h ``|i - j|``, (H, T, S)."""
-        _expect_queries(q, k, heads=self.heads)
         wide = torch.promote_types(q.dtype, torch.float32)
         distances = _distances(q.shape[-2], k.shape[-2], offset, q.device).abs().to(wide)
         return (-self.slopes(q.device).to(wide)[:, None, None] * distances).to(q.dtype)
@@ -346,8 +336,3 @@ def wave_angles(positions: Tensor, width: int, divisor: int | None = None) -> Te
 def _distances(queries: int, keys: int, offset: int, device: torch.device) -> Tensor:
     """i - j for query positions i = offset.. and key positions j = 0.., (T, S)."""
     return torch.arange(offset, offset + queries, device=device)[:, None] - torch.arange(keys, device=device)
-
-
-def _expect_queries(q: Tensor, k: Tensor, head_width: int | str = "K", heads: int | str = "H") -> None:
-    expect(q, ("B", heads, "T", head_width), "q")
-    expect(k, (*q.shape[:2], "S", q.shape[3]), "k")

@@ -43,7 +43,7 @@ class SelectiveRecurrence(nn.Module):
 
     def __init__(self, width: int, sign: str = "signed", *, backend: str = "auto") -> None:
         super().__init__()
-        expect_each(width=width, sign=(sign, list(LOWS)))
+        expect_each(sign=(sign, list(LOWS)))
         self.input_size = self.output_size = width
         self.backend = backend
         self.keep, self.write = (uniform_linear(width, width) for _ in range(2))

@@ -6,7 +6,7 @@ It lets a token meet the ones just before it, as a key its value in "key value" 
 import torch
 from torch import Tensor, nn
 
-from rtx_lib.shapes import Shapes, expect_each, expect_step
+from rtx_lib.shapes import Shapes, expect_step
 
 from .stacking import draw_uniform
 
@@ -29,7 +29,6 @@ class ShortConvolution(nn.Module):
 
     def __init__(self, width: int, kernel_size: int = 4, bias: bool = True) -> None:
         super().__init__()
-        expect_each(width=width, kernel_size=kernel_size)
         self.width, self.kernel_size = width, kernel_size
         self.weight = nn.Parameter(torch.empty(width, 1, kernel_size))
         self.bias = nn.Parameter(torch.empty(width)) if bias else None

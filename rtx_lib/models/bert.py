@@ -278,7 +278,7 @@ class BERTClassifier(nn.Module):
 
     def __init__(self, bert: BERT, output_size: int, *, kind: str = "sentence", dropout: float = 0.0) -> None:
         super().__init__()
-        expect_each(output_size=output_size, kind=(kind, KINDS))
+        expect_each(kind=(kind, KINDS))
         if kind == "span" and output_size != 2:
             raise ValueError(f"output_size must be 2 for a span, its start and its end, got {output_size}")
         self.encoder, self.kind, self.dropout = bert.encoder, kind, nn.Dropout(0.0 if kind == "span" else dropout)

@@ -21,12 +21,6 @@ from torch import Tensor, nn
 from rtx_lib.shapes import Pair, Shape, expect_each, expect_pair, expect_sentences, expect_state
 
 
-def receptive_field(kernel_size: int, dilations: Sequence[int]) -> int:
-    """How many inputs an output depends on: 1 + (k-1) sum_i r_i for convolutions of dilations r_i on one another."""
-    expect_each(kernel_size=kernel_size, dilations=(dilations, "sizes"))
-    return 1 + (kernel_size - 1) * sum(dilations)
-
-
 class ByteNetBlock(nn.Module):
     """The residual block with ReLUs (section 3.6, figure 3 left)::
 
@@ -113,10 +107,8 @@ class ByteNet(nn.Module):
         unfold: float = 1.2,
     ) -> None:
         super().__init__()
-        expect_each(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary)
         expect_each(width=(width, "multiple of 2"), dilations=(dilations, "sizes"), unfold=(unfold, "[1, inf)"))
         self.reaches = [(kernel_size - 1) * dilation for dilation in dilations]
-        self.receptive_field = receptive_field(kernel_size, dilations)  # of either side
         self.input_size, self.output_size, self.unfold = source_vocabulary, target_vocabulary, unfold
         self.source_embedding = nn.Embedding(source_vocabulary, width)
         self.target_embedding = nn.Embedding(target_vocabulary, width)

@@ -62,8 +62,7 @@ class Captioner(nn.Module):
         channels: int = 32,
     ) -> None:
         super().__init__()
-        expect_each(picture=(picture, "multiple of 4"), vocabulary=vocabulary, told=(told, WAYS))
-        expect_each(width=width, hidden_size=hidden_size, channels=channels)
+        expect_each(picture=(picture, "multiple of 4"), told=(told, WAYS))
         self.input_size, self.output_size, self.told, self.cells = picture, vocabulary, told, (picture // 4) ** 2
         self.convolutions = nn.Sequential(
             *(nn.Conv2d(1, 16, 5, stride=2, padding=2), nn.ReLU()),
@@ -88,14 +87,6 @@ class Captioner(nn.Module):
                 module.reset_parameters()
             elif isinstance(module, nn.Linear):
                 draw_uniform(module, module.in_features)
-
-    @property
-    def weights_tap(self) -> nn.Module | None:
-        """Through this go the weights w (B, T, L) of a forward pass, once, for hooks; None without attention.
-
-        If a hook returns other weights, the LSTM runs on those; each step's weights are made before any is changed.
-        """
-        return None if self.attention is None else self.attention.weights_tap
 
     def forward(self, x: tuple[Tensor | None, Tensor], state: Any = None) -> tuple[Tensor, Any]:
         """Predict every word of a caption from those before it and the picture.

@@ -47,7 +47,6 @@ class ContextRNN(nn.Module):
         self, vocabulary: int, topics: int, hidden_size: int, *, decay: float = 0.95, cell: str = "rnn"
     ) -> None:
         super().__init__()
-        expect_each(vocabulary=vocabulary, topics=topics, hidden_size=hidden_size)
         expect_each(decay=(decay, "[0, 1)"), cell=(cell, sorted(CELLS)))
         self.input_size = self.output_size = vocabulary
         self.topics, self.decay = topics, decay

@@ -200,9 +200,8 @@ class ConvS2S(nn.Module):
     ) -> None:
         super().__init__()
         out_width = width if out_width is None else out_width
-        expect_each(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary, width=width)
-        expect_each(out_width=out_width, length=length, dropout=(dropout, "[0, 1)"))
-        expect_each(encoder=(encoder, "pairs of sizes"), decoder=(decoder, "pairs of sizes"))
+        sizes = "pairs of sizes"
+        expect_each(encoder=(encoder, sizes), decoder=(decoder, sizes), dropout=(dropout, "[0, 1)"))
         attention = [True] * len(decoder) if attention is None else attention
         if len(attention) != len(decoder) or not any(attention):
             raise ValueError(f"attention must have an entry for each layer and be true in one, got {attention}")

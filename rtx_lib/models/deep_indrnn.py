@@ -28,7 +28,7 @@ class ResidualIndRNN(nn.Module):
 
     def __init__(self, input_size: int, hidden_size: int, num_blocks: int, output_size: int, **options: Any) -> None:
         super().__init__()
-        expect_each(input_size=input_size, hidden_size=hidden_size, num_blocks=num_blocks, output_size=output_size)
+        expect_each(num_blocks=num_blocks)
         self.input_size, self.output_size = input_size, output_size
         shapes = [(input_size, hidden_size)] + [(hidden_size, hidden_size)] * (2 * num_blocks)
         self.bound, self.linears, self.units = _layers(shapes, **options)
@@ -85,7 +85,6 @@ class DenseIndRNN(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        expect_each(input_size=input_size, growth=growth, output_size=output_size, initial_size=initial_size)
         expect_each(block_config=(block_config, "sizes"))
         self.input_size, self.output_size, self.block_config = input_size, output_size, tuple(block_config)
         shapes, width = [(input_size, initial_size)], initial_size

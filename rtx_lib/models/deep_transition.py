@@ -46,7 +46,6 @@ class LGRU(nn.Module):
 
     def __init__(self, input_size: int, hidden_size: int, *, layer_norm: bool = False) -> None:
         super().__init__()
-        expect_each(input_size=input_size, hidden_size=hidden_size)
         self.input_size, self.hidden_size = input_size, hidden_size
         self.weight_ih = nn.Parameter(torch.empty(5 * hidden_size, input_size))
         self.weight_hh = nn.Parameter(torch.empty(4 * hidden_size, hidden_size))
@@ -94,7 +93,6 @@ class TGRU(nn.Module):
 
     def __init__(self, hidden_size: int, *, layer_norm: bool = False) -> None:
         super().__init__()
-        expect_each(hidden_size=hidden_size)
         self.hidden_size = hidden_size
         self.weight_hh = nn.Parameter(torch.empty(3 * hidden_size, hidden_size))
         self.bias_hh = nn.Parameter(torch.empty(3 * hidden_size))

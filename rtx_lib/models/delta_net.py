@@ -19,13 +19,12 @@ its eigenvalues are 1 and 1 - beta_t. A beta up to 2 makes the second negative, 
 memory that only fades can do, as parity (R. Grazzi et al., ICLR 2025, arXiv 2411.12537).
 
 **Decay** acts on all of S at once: one number a_t for each head (Mamba-2; with the delta rule Gated DeltaNet, S. Yang,
-J. Kautz and A. Hatamizadeh, ICLR 2025, arXiv 2412.06464), or one for each row (gated linear attention, S. Yang et al.,
-ICML 2024, arXiv 2312.06635):
+J. Kautz and A. Hatamizadeh, ICLR 2025, arXiv 2412.06464),
 
-    S_t = a_t (I - beta_t k_t k_t^T) S_{t-1} + beta_t k_t v_t^T,        S_t = diag(a_t) S_{t-1} + k_t v_t^T
+    S_t = a_t (I - beta_t k_t k_t^T) S_{t-1} + beta_t k_t v_t^T,    a_t = exp(-exp(A_log) softplus(W_a x_t + b))
 
-    one for each head:    a_t = exp(-exp(A_log) softplus(W_a x_t + b))
-    one for each row:     a_t = sigmoid(W_a x_t + b)^(1/16)
+One for each row, as in gated linear attention (S. Yang et al., ICML 2024, arXiv 2312.06635), the kernel takes too
+(:func:`rtx_lib.kernels.matrix_state.matrix_recurrence`).
 
 Where the authors' code does otherwise than the papers, and this file than either:
 
@@ -34,8 +33,6 @@ Where the authors' code does otherwise than the papers, and this file than eithe
   attention no denominator unless asked; a norm of each head's output takes its place. So do the layers here.
 - The delta rule's keys are divided by their sum in Schlag et al., by their length in what came after. So is q.
 - Gated DeltaNet draws exp(A_log) from U(0, 16): some heads hardly forget.
-- The W_a of a decay for each row has a low rank there, and all of it is learned here. The delta rule beside it is in no
-  paper in this order: Kimi Linear lets the state decay first and erases then.
 """
 
 import math
@@ -48,9 +45,7 @@ from rtx_lib.kernels import matrix_recurrence
 from rtx_lib.layers.short_convolution import ShortConvolution
 from rtx_lib.shapes import Shapes, expect, expect_each, expect_heads, expect_like, expect_state, expect_step
 
-RULES = ("delta", "sum")
-DECAYS = (None, "head", "row")
-KEYS = ("unit", "elu", "plain")
+DECAYS = (None, "head")
 State = tuple[Tensor, Tensor]
 
 
@@ -135,11 +130,7 @@ class LinearAttention(nn.Module):
 class DeltaNet(nn.Module):
     """A layer with a matrix for its memory: y_t = W_O norm(S_t^T q_t / sqrt(K)), head by head.
 
-        rule="delta"                    DeltaNet
-        rule="delta", decay="head"      Gated DeltaNet
-        rule="sum", decay="head"        the recurrence of Mamba-2
-        rule="sum", decay="row"         gated linear attention
-        rule="sum"                      linear attention without its denominator
+    With ``decay="head"`` it is Gated DeltaNet. q and k are divided by their length, and norm is the root mean square.
 
     Weights start as torch.nn's, without biases, exp(A_log) from U(0, 16) and a_t so that softplus(b) is log-uniform in
     [0.001, 0.1], as in the authors' code.
@@ -148,22 +139,13 @@ class DeltaNet(nn.Module):
     ----------
     width, heads
         D and H, which must divide it.
-    rule
-        ``"delta"``: what stands at the key is replaced; ``"sum"``: it is added to.
     decay
-        None, or a decay for each ``"head"`` or each ``"row"`` of its memory, all chosen by x_t.
+        None, or a decay for each ``"head"``, chosen by x_t.
     largest_beta
         beta_t = largest_beta sigmoid(W_b x_t), above 0 and up to 2. Above 1, eigenvalues may be negative.
-    keys
-        ``"unit"``: q and k are divided by their length. ``"elu"``: phi of them; ``"plain"``: as they come. With the
-        delta rule both of these can make a memory that grows without bounds.
     kernel_size
         Of the :class:`rtx_lib.layers.short_convolution.ShortConvolution` that q, k and v pass, and silu behind it;
         neither if None.
-    gate
-        Whether the heads' outputs are multiplied by silu(W_g x_t).
-    norm
-        Whether they are divided by their root mean square.
     backend
         Of :func:`rtx_lib.kernels.matrix_state.matrix_recurrence`.
     """
@@ -173,32 +155,25 @@ class DeltaNet(nn.Module):
         width: int,
         heads: int = 1,
         *,
-        rule: str = "delta",
         decay: str | None = None,
         largest_beta: float = 1.0,
-        keys: str = "unit",
         kernel_size: int | None = 4,
-        gate: bool = False,
-        norm: bool = True,
         backend: str = "auto",
     ) -> None:
         super().__init__()
         size = expect_heads(width, heads)
-        expect_each(rule=(rule, RULES), decay=(decay, DECAYS), keys=(keys, KEYS), largest_beta=(largest_beta, "(0, 2]"))
+        expect_each(decay=(decay, DECAYS), largest_beta=(largest_beta, "(0, 2]"))
         self.input_size, self.output_size, self.heads, self.largest_beta = width, width, heads, largest_beta
-        self.rule, self.decay, self.keys, self.backend = rule, decay, keys, backend
+        self.decay, self.backend = decay, backend
         self.qkv = nn.Linear(width, 3 * width, bias=False)
         self.conv = None if kernel_size is None else ShortConvolution(3 * width, kernel_size, bias=False)
-        self.beta = nn.Linear(width, heads, bias=False) if rule == "delta" else None
-        if decay == "head":
+        self.beta = nn.Linear(width, heads, bias=False)
+        if decay:
             self.step = nn.Linear(width, heads, bias=False)
             self.A_log = nn.Parameter(torch.empty(heads).uniform_(0, 16).clamp(min=1e-4).log())
             steps = torch.empty(heads).uniform_(math.log(0.001), math.log(0.1)).exp()
             self.step_bias = nn.Parameter(steps + torch.log(-torch.expm1(-steps)))  # what softplus turns into them
-        elif decay == "row":
-            self.keep = nn.Linear(width, width)
-        self.gate = nn.Linear(width, width, bias=False) if gate else None
-        self.norm = nn.RMSNorm(size, eps=1e-5) if norm else None
+        self.norm = nn.RMSNorm(size, eps=1e-5)
         self.out = nn.Linear(width, width, bias=False)
 
     def state_shapes(self, batch: int) -> Shapes:
@@ -213,14 +188,12 @@ class DeltaNet(nn.Module):
         o, s = matrix_recurrence(
             q / math.sqrt(q.shape[-1]), k, v, log_decay=log_decay, beta=beta, state=s.to(q.dtype), backend=self.backend
         )
-        o = o if self.norm is None else self.norm(o)
-        y = o.transpose(1, 2).flatten(2)
-        return self.out(y if self.gate is None else y * F.silu(self.gate(x))), (s, past)
+        return self.out(self.norm(o).transpose(1, 2).flatten(2)), (s, past)
 
-    def chosen(self, x: Tensor, past: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None, Tensor]:
-        """What x (B, T, D) makes of a step: q, k, v (B, H, T, K), log_decay and beta (B, H, T), and the new past.
+    def chosen(self, x: Tensor, past: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor, Tensor]:
+        """What x (B, T, D) makes of a step: q, k, v (B, H, T, K), log_decay, None without one, and beta (B, H, T).
 
-        log_decay is (B, H, T, K) with a decay for each row. Both are None where the layer has none.
+        The last is the new past.
         """
         dtype = self.out.weight.dtype  # after autocast too
         qkv = self.qkv(x).to(dtype)
@@ -228,16 +201,9 @@ class DeltaNet(nn.Module):
             qkv, past = self.conv(qkv, past)
             qkv = F.silu(qkv.to(dtype))
         q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in qkv.chunk(3, -1))
-        if self.keys == "unit":
-            wide = torch.promote_types(dtype, torch.float32)  # float16 cannot hold the squares
-            q, k = (F.normalize(part.to(wide), dim=-1, eps=1e-6).to(dtype) for part in (q, k))
-        elif self.keys == "elu":
-            q, k = phi(q), phi(k)
-        beta = log_decay = None
-        if self.beta is not None:
-            beta = self.largest_beta * torch.sigmoid(self.beta(x).to(dtype)).transpose(1, 2)
-        if self.decay == "head":
+        wide = torch.promote_types(dtype, torch.float32)  # float16 cannot hold the squares
+        q, k = (F.normalize(part.to(wide), dim=-1, eps=1e-6).to(dtype) for part in (q, k))
+        beta, log_decay = self.largest_beta * torch.sigmoid(self.beta(x).to(dtype)).transpose(1, 2), None
+        if self.decay:
             log_decay = (-self.A_log.exp() * F.softplus(self.step(x).to(dtype) + self.step_bias)).transpose(1, 2)
-        elif self.decay == "row":
-            log_decay = F.logsigmoid(self.keep(x).to(dtype)).unflatten(-1, (self.heads, -1)).transpose(1, 2) / 16
         return q, k, v, log_decay, beta, past

@@ -85,7 +85,7 @@ class BidirectionalLM(nn.Module):
     ) -> None:
         super().__init__()
         backends = BACKENDS if hidden_size is None else ["loop", "auto"]
-        expect_each(vocabulary=vocabulary, width=width, layers=layers, backend=(backend, backends))
+        expect_each(layers=layers, backend=(backend, backends))
         clips = {"cell_clip": cell_clip, "projection_clip": projection_clip}
         for name, clip in clips.items() if hidden_size is None else ():
             if clip is not None:
@@ -100,11 +100,11 @@ class BidirectionalLM(nn.Module):
 
         self.input_size, self.output_size, self.padding = vocabulary, 2 * vocabulary, padding
         self.sizes, self.skip = (width, hidden_size or width), skip
-        self.embedding = table(vocabulary, width, 1 / math.sqrt(width)) if characters is None else characters
+        self.embedding = table(vocabulary, width, width**-0.5) if characters is None else characters
         self.forward_layers = nn.ModuleList(layer() for _ in range(layers))
         self.backward_layers = nn.ModuleList(layer() for _ in range(layers))
         self.dropout = nn.Dropout(dropout)
-        self.softmax = normal_linear(width, vocabulary, 1 / math.sqrt(width))
+        self.softmax = normal_linear(width, vocabulary, width**-0.5)
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Map ids (B, T), or of characters (B, T, C), to logits (B, T, 2V): V of the word at t + 1, V of that at t - 1.
@@ -181,7 +181,6 @@ class ProjectedLSTM(nn.Module):
         projection_clip: float | None = None,
     ) -> None:
         super().__init__()
-        expect_each(input_size=input_size, hidden_size=hidden_size, projection=projection)
         rule = "None or (0, inf]"
         expect_each(cell_clip=(cell_clip, rule), projection_clip=(projection_clip, rule))
         self.input_size, self.hidden_size, self.output_size = input_size, hidden_size, projection
@@ -234,7 +233,7 @@ class ScalarMix(nn.Module):
 
     def __init__(self, layers: int, *, norm: bool = False, eps: float = 1e-12) -> None:
         super().__init__()
-        expect_each(layers=layers, eps=(eps, "[0, inf]"))
+        expect_each(eps=(eps, "[0, inf]"))
         self.norm, self.eps = norm, eps
         self.w, self.gamma = nn.Parameter(torch.zeros(layers)), nn.Parameter(torch.ones(1))
 

@@ -180,7 +180,6 @@ class GPTClassifier(nn.Module):
 
     def __init__(self, gpt: GPT, classes: int, *, auxiliary: bool = False, dropout: float = 0.0) -> None:
         super().__init__()
-        expect_each(classes=classes)
         self.gpt, self.dropout, self.auxiliary = gpt, nn.Dropout(dropout), auxiliary
         self.input_size, self.output_size = gpt.input_size, classes + (gpt.output_size if auxiliary else 0)
         self.readout = normal_linear(gpt.embedding.embedding_dim, classes, STD)

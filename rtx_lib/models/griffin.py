@@ -22,7 +22,7 @@ Where the authors' code (google-deepmind/recurrentgemma) does otherwise than the
 - The first step of a document takes a_t = 0 and has the factor 1 instead of the root: documents packed into one
   sequence do not see each other, and a first input comes in whole.
 - It begins elsewhere. The paper draws a^c uniformly from [0.9, 0.999]; the code draws a itself, uniformly in area on
-  the ring of these radii, so a^c starts between 0.43 and 0.992. Here ``init="paper"`` and ``init="code"``.
+  the ring of these radii, so a^c starts between 0.43 and 0.992, as here.
 - W_a and W_x are block-diagonal, a block for each head.
 - The root's derivative, infinite at a_t = 1, is bounded by 1,000.
 - GELU is taken in its tanh form; here it is exact.
@@ -40,11 +40,10 @@ from rtx_lib.kernels import linear_recurrence
 from rtx_lib.layers.mixing import parts_of
 from rtx_lib.layers.official import load_official, reads_official, renamed
 from rtx_lib.layers.short_convolution import ShortConvolution
-from rtx_lib.shapes import expect, expect_each, expect_heads, expect_ids
+from rtx_lib.shapes import expect, expect_heads, expect_ids
 
 C = 8.0
 R_MIN, R_MAX = 0.9, 0.999
-INITS = ("code", "paper")
 
 
 def rg_lru_loop(x: Tensor, r: Tensor, i: Tensor, a_param: Tensor, h: Tensor, first: Tensor | None = None) -> Tensor:
@@ -110,20 +109,17 @@ class RGLRU(nn.Module):
         D, of x, of h and of y = h.
     heads
         The number of blocks of W_a and W_x, which must divide D. 1 is the paper's full matrix.
-    init
-        ``"code"``: a uniform in area between the radii 0.9 and 0.999. ``"paper"``: a^c uniform between 0.9 and 0.999.
     backend
         Passed to :func:`rtx_lib.kernels.linear.linear_recurrence`.
     """
 
-    def __init__(self, width: int, heads: int = 1, *, init: str = "code", backend: str = "auto") -> None:
+    def __init__(self, width: int, heads: int = 1, *, backend: str = "auto") -> None:
         super().__init__()
         expect_heads(width, heads)
-        expect_each(init=(init, INITS))
         self.input_size = self.output_size = width
         self.backend = backend
         self.a_gate, self.input_gate = BlockDiagonal(width, heads), BlockDiagonal(width, heads)
-        self.a_param = nn.Parameter(draw_a_param(width, init))
+        self.a_param = nn.Parameter(draw_a_param(width))
 
     def forward(
         self, x: Tensor, state: Tensor | None = None, *, segment_pos: Tensor | None = None
@@ -176,20 +172,17 @@ class GriffinBlock(nn.Module):
         D, of x and of y.
     inner
         The number of units; D if None, 4D / 3 in the paper.
-    heads, init, backend
+    heads, backend
         Of :class:`RGLRU`.
     """
 
-    def __init__(
-        self, width: int, inner: int | None = None, *, heads: int = 1, init: str = "code", backend: str = "auto"
-    ) -> None:
+    def __init__(self, width: int, inner: int | None = None, *, heads: int = 1, backend: str = "auto") -> None:
         super().__init__()
         inner = width if inner is None else inner
-        expect_each(width=width, inner=inner)
         self.input_size = self.output_size = width
         self.x_proj, self.gate_proj = nn.Linear(width, inner), nn.Linear(width, inner)
         self.conv = ShortConvolution(inner, 4)
-        self.rg_lru = RGLRU(inner, heads, init=init, backend=backend)
+        self.rg_lru = RGLRU(inner, heads, backend=backend)
         self.out_proj = nn.Linear(inner, width)
 
     def forward(self, x: Tensor, state: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
@@ -222,13 +215,10 @@ class BlockDiagonal(nn.Module):
         return torch.einsum("...hi,hij->...hj", parts, self.weight).flatten(-2) + self.bias
 
 
-def draw_a_param(width: int, init: str = "code") -> Tensor:
-    """-Lambda (D,), such that a = sigmoid(Lambda) is drawn as ``init`` says: see :class:`RGLRU`."""
+def draw_a_param(width: int) -> Tensor:
+    """-Lambda (D,), such that a = sigmoid(Lambda) is uniform in area between the radii 0.9 and 0.999."""
     u = torch.rand(width, dtype=torch.float64)
-    if init == "paper":
-        rate = -(R_MIN + u * (R_MAX - R_MIN)).log() / C  # -log a
-    else:
-        rate = -0.5 * (R_MIN**2 + u * (R_MAX**2 - R_MIN**2)).log()
+    rate = -0.5 * (R_MIN**2 + u * (R_MAX**2 - R_MIN**2)).log()  # -log a
     return torch.expm1(rate).log().to(torch.get_default_dtype())  # softplus of it is the rate
 
 

@@ -84,7 +84,6 @@ class IndRNNLayer(Recurrence):
     """
 
     def __init__(self, input_size: int, hidden_size: int, *, length: int | None = None, backend: str = "auto") -> None:
-        expect_each(input_size=input_size, hidden_size=hidden_size)
         super().__init__(hidden_size, backend=backend)
         self.input_size, self.output_size, self.bound = input_size, hidden_size, recurrent_bound(length)
         self.linear = he_linear(input_size, hidden_size)
@@ -149,8 +148,7 @@ class IndRNN(nn.Module):
         backend: str = "auto",
     ) -> None:
         super().__init__()
-        expect_each(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers, output_size=output_size)
-        expect_each(input_scale=(input_scale, "None or (0, inf)"))
+        expect_each(num_layers=num_layers, input_scale=(input_scale, "None or (0, inf)"))
         self.input_size, self.output_size = input_size, output_size
         self.embedding = None if vocabulary is None else table(vocabulary, input_size, 1.0)
         self.bound = recurrent_bound(length, magnitude)

@@ -26,7 +26,6 @@ class JordanRNN(nn.Module):
 
     def __init__(self, input_size: int, hidden_size: int, output_size: int) -> None:
         super().__init__()
-        expect_each(input_size=input_size, hidden_size=hidden_size, output_size=output_size)
         self.input_size, self.output_size = input_size, output_size
         self.input = nn.Linear(input_size, hidden_size)
         self.feedback = nn.Linear(output_size, hidden_size, bias=False)

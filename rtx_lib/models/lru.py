@@ -82,7 +82,6 @@ class LRU(nn.Module):
     ) -> None:
         super().__init__()
         size = width if state_size is None else state_size
-        expect_each(width=width, state_size=size)
         self.input_size = self.output_size = width
         self.state_size, self.backend = size, backend
         nu_log, theta_log = ring(size, r_min, r_max, max_phase)

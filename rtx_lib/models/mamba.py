@@ -89,7 +89,6 @@ class Mamba(nn.Module):
     ) -> None:
         super().__init__()
         self.step_rank = -(-width // 16) if step_rank is None else step_rank
-        expect_each(width=width, state_size=state_size, expand=expand, step_rank=self.step_rank)
         expect_each(discretisation=(discretisation, DISCRETISATIONS), eigenvalues=(eigenvalues, EIGENVALUES))
         self.input_size = self.output_size = width
         self.state_size, self.inner = state_size, expand * width

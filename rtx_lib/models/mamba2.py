@@ -61,8 +61,8 @@ class Mamba2(nn.Module):
         backend: str = "auto",
     ) -> None:
         super().__init__()
-        expect_each(width=width, state_size=state_size, expand=expand)
-        expect_each(heads=(heads, f"divisor of {expand * width}"), groups=(groups, f"divisor of {heads}"))
+        parts = f"divisor of {expand * width}"
+        expect_each(state_size=state_size, heads=(heads, parts), groups=(groups, f"divisor of {heads}"))
         self.input_size = self.output_size = width
         self.heads, self.state_size, self.groups = heads, state_size, groups
         self.inner, self.backend = expand * width, backend

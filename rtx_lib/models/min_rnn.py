@@ -19,7 +19,8 @@ For numbers that last, appendix B of the paper keeps the states positive and wor
     log h_t = A_t + log sum_{s <= t} exp(log b_s - A_s),   A_t = log a_1 + ... + log a_t
 
 where a is the share of the old state and b what is added (Heinsen 2023). g is continuous; its slope jumps at 0 from 1/4
-to 1. Both routes are one function here, ``form="linear"`` and ``form="log"``; without g there is only the first.
+to 1. The layers take the linear route, which is as good for numbers of either sign and loses less; the other is
+:func:`log_space_recurrence`, of log a = log sigmoid(-W_z x) and log b = log sigmoid(W_z x) + log g(W_h x).
 
 Where the authors' code (BorealisAI/minRNNs, after lucidrains/minGRU-pytorch, whose values are the reference) does
 otherwise than the paper:
@@ -41,9 +42,7 @@ from torch import Tensor, nn
 from rtx_lib.kernels import gated_recurrence, linear_recurrence
 from rtx_lib.layers.blocks import uniform_linear
 from rtx_lib.layers.official import load_official, reads_official, renamed
-from rtx_lib.shapes import expect_each, expect_step
-
-FORMS = ("linear", "log")
+from rtx_lib.shapes import expect_step
 
 
 def min_gru_loop(z: Tensor, candidate: Tensor, h: Tensor) -> Tensor:
@@ -100,16 +99,8 @@ def log_space_recurrence(log_a: Tensor, log_b: Tensor, h0: Tensor | None = None)
     return (h if h0 is None else h + total.exp() * h0[:, None]).to(log_b.dtype)
 
 
-def min_gru(
-    z: Tensor,
-    candidate: Tensor,
-    h0: Tensor | None = None,
-    *,
-    positive_states: bool = True,
-    form: str = "linear",
-    backend: str = "auto",
-) -> Tensor:
-    """The states of minGRU (section 3.1; with g appendix B).
+def min_gru(z: Tensor, candidate: Tensor, h0: Tensor | None = None, *, backend: str = "auto") -> Tensor:
+    """The states of minGRU (section 3.1) with g (appendix B).
 
     Parameters
     ----------
@@ -117,39 +108,23 @@ def min_gru(
         W_z x and W_h x, (B, T, H), before the sigmoid and before g.
     h0
         (B, H), the states before the first step; zeros if None.
-    positive_states
-        Whether g makes the candidates positive.
-    form
-        ``"linear"``, by :func:`rtx_lib.kernels.linear.gated_recurrence`, or ``"log"``, by :func:`log_space_recurrence`.
     backend
-        Of the linear form.
+        Of :func:`rtx_lib.kernels.linear.gated_recurrence`.
 
     Returns
     -------
     h
         (B, T, H).
     """
-    expect_each(form=(form, FORMS if positive_states else ["linear"]))
-    if form == "log":
-        return log_space_recurrence(F.logsigmoid(-z), F.logsigmoid(z) + log_positive(candidate), h0)
-    value = positive(candidate) if positive_states else candidate
     if backend == "loop":
-        return min_gru_loop(z, value, torch.zeros_like(z[:, 0]) if h0 is None else h0)
-    return gated_recurrence(torch.sigmoid(-z), value, h0, backend=backend)
+        return min_gru_loop(z, positive(candidate), torch.zeros_like(z[:, 0]) if h0 is None else h0)
+    return gated_recurrence(torch.sigmoid(-z), positive(candidate), h0, backend=backend)
 
 
 def min_lstm(
-    f: Tensor,
-    i: Tensor,
-    candidate: Tensor,
-    h0: Tensor | None = None,
-    *,
-    normalised: bool = True,
-    positive_states: bool = True,
-    form: str = "linear",
-    backend: str = "auto",
+    f: Tensor, i: Tensor, candidate: Tensor, h0: Tensor | None = None, *, normalised: bool = True, backend: str = "auto"
 ) -> Tensor:
-    """The states of minLSTM (section 3.2; with g appendix B).
+    """The states of minLSTM (section 3.2) with g (appendix B).
 
     Parameters
     ----------
@@ -157,7 +132,7 @@ def min_lstm(
         W_f x, W_i x and W_h x, (B, T, H), before sigmoids and g.
     normalised
         Whether f and i are divided by their sum.
-    h0, positive_states, form, backend
+    h0, backend
         As in :func:`min_gru`, as are the errors.
 
     Returns
@@ -165,17 +140,11 @@ def min_lstm(
     h
         (B, T, H).
     """
-    if form == "linear" and backend == "loop":
-        value = positive(candidate) if positive_states else candidate
-        return min_lstm_loop(f, i, value, torch.zeros_like(f[:, 0]) if h0 is None else h0, normalised)
+    if backend == "loop":
+        return min_lstm_loop(f, i, positive(candidate), torch.zeros_like(f[:, 0]) if h0 is None else h0, normalised)
     if normalised:
-        z = F.logsigmoid(i) - F.logsigmoid(f)
-        return min_gru(z, candidate, h0, positive_states=positive_states, form=form, backend=backend)
-    expect_each(form=(form, FORMS if positive_states else ["linear"]))
-    if form == "log":
-        return log_space_recurrence(F.logsigmoid(f), F.logsigmoid(i) + log_positive(candidate), h0)
-    value = positive(candidate) if positive_states else candidate
-    return linear_recurrence(torch.sigmoid(f), torch.sigmoid(i) * value, h0, backend=backend)
+        return min_gru(F.logsigmoid(i) - F.logsigmoid(f), candidate, h0, backend=backend)
+    return linear_recurrence(torch.sigmoid(f), torch.sigmoid(i) * positive(candidate), h0, backend=backend)
 
 
 class MinGRU(nn.Module):
@@ -190,10 +159,6 @@ class MinGRU(nn.Module):
         D, of x and of y.
     hidden_size
         H, with a linear map to D behind it. If None, H = D and the states are the outputs, as in the paper.
-    positive_states
-        Whether candidates pass through g.
-    form
-        ``"linear"`` or ``"log"``, two routes to the same states.
     bias
         Whether both maps have biases.
     backend
@@ -203,21 +168,12 @@ class MinGRU(nn.Module):
     blocks = 2
 
     def __init__(
-        self,
-        width: int,
-        hidden_size: int | None = None,
-        *,
-        positive_states: bool = True,
-        form: str = "linear",
-        bias: bool = False,
-        backend: str = "auto",
+        self, width: int, hidden_size: int | None = None, *, bias: bool = False, backend: str = "auto"
     ) -> None:
         super().__init__()
         size = width if hidden_size is None else hidden_size
-        expect_each(width=width, hidden_size=size, form=(form, FORMS if positive_states else ["linear"]))
         self.input_size = self.output_size = width
-        self.hidden_size = size
-        self.positive_states, self.form, self.backend = positive_states, form, backend
+        self.hidden_size, self.backend = size, backend
         self.linear = uniform_linear(width, self.blocks * size, bias=bias)
         self.out = nn.Identity() if hidden_size is None else uniform_linear(size, width, bias=bias)
 
@@ -240,7 +196,7 @@ class MinGRU(nn.Module):
     def states(self, maps: Tensor, h0: Tensor) -> Tensor:
         """The states (B, T, H) of the linear map's blocks (B, T, 2H)."""
         candidate, z = maps.chunk(2, dim=-1)
-        return min_gru(z, candidate, h0, positive_states=self.positive_states, form=self.form, backend=self.backend)
+        return min_gru(z, candidate, h0, backend=self.backend)
 
 
 class MinLSTM(MinGRU):
@@ -251,7 +207,7 @@ class MinLSTM(MinGRU):
     normalised
         Whether f and i are divided by their sum.
     width, hidden_size, options
-        As in :class:`MinGRU`: positive_states, form, bias and backend.
+        As in :class:`MinGRU`: bias and backend.
     """
 
     blocks = 3
@@ -263,8 +219,7 @@ class MinLSTM(MinGRU):
     def states(self, maps: Tensor, h0: Tensor) -> Tensor:
         """The states (B, T, H) of the linear map's blocks (B, T, 3H)."""
         candidate, f, i = maps.chunk(3, dim=-1)
-        how: dict[str, Any] = {"positive_states": self.positive_states, "form": self.form, "backend": self.backend}
-        return min_lstm(f, i, candidate, h0, normalised=self.normalised, **how)
+        return min_lstm(f, i, candidate, h0, normalised=self.normalised, backend=self.backend)
 
 
 def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -57,7 +57,7 @@ class CGRU(nn.Module):
 
     def __init__(self, channels: int, *, kernel_size: int = 3, cutoff: float = 1.2) -> None:
         super().__init__()
-        expect_each(channels=channels, kernel_size=(kernel_size, "odd"), cutoff=(cutoff, "[1, inf]"))
+        expect_each(kernel_size=(kernel_size, "odd"), cutoff=(cutoff, "[1, inf]"))
         self.channels, self.cutoff = channels, cutoff
         self.gates = nn.Conv2d(channels, 2 * channels, kernel_size, padding="same")
         self.candidate = nn.Conv2d(channels, channels, kernel_size, padding="same")
@@ -108,8 +108,7 @@ class NeuralGPU(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        expect_each(vocabulary=vocabulary, output_size=output_size, width=width, channels=channels, layers=layers)
-        expect_each(dropout=(dropout, "[0, 1)"))
+        expect_each(width=width, layers=layers, dropout=(dropout, "[0, 1)"))
         self.output_size, self.width, self.dropout = output_size, width, dropout
         self.embedding = nn.Embedding(vocabulary, channels)
         self.input = nn.Linear(channels, channels)

@@ -47,10 +47,6 @@ class PlainGPT(nn.Module):
 
     def __init__(self, vocabulary: int, *, width: int = 128, heads: int = 4, layers: int = 4, length: int = 64) -> None:
         super().__init__()
-        sizes = {"vocabulary": vocabulary, "width": width, "heads": heads, "layers": layers, "length": length}
-        for name, size in sizes.items():
-            if size < 1:
-                raise ValueError(f"{name} must be at least 1, got {size}")
         if width % heads:
             raise ValueError(f"width must be a multiple of heads, got width={width}, heads={heads}")
         self.tokens, self.positions = nn.Embedding(vocabulary, width), nn.Embedding(length, width)

@@ -73,7 +73,7 @@ class QRNNLayer(nn.Module):
         self, input_size: int, hidden_size: int, *, window: int = 2, pooling: str = "fo", backend: str = "auto"
     ) -> None:
         super().__init__()
-        expect_each(input_size=input_size, hidden_size=hidden_size, window=window, pooling=(pooling, list(POOLINGS)))
+        expect_each(window=window, pooling=(pooling, list(POOLINGS)))
         self.input_size, self.output_size, self.window = input_size, hidden_size, window
         self.pooling, self.backend = pooling, backend
         self.conv = undrawn(nn.Conv1d, input_size, len(POOLINGS[pooling]) * hidden_size, window)
@@ -130,7 +130,7 @@ class QRNN(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        expect_each(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers, output_size=output_size)
+        expect_each(num_layers=num_layers)
         self.input_size, self.output_size = input_size, output_size
         self.embedding = None if vocabulary is None else table(vocabulary, input_size, 1.0)
         self.layers = nn.ModuleList(

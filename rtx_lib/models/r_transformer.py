@@ -52,13 +52,9 @@ class LocalRNN(nn.RNNBase):
     """
 
     def __init__(self, input_size: int, hidden_size: int, window: int, *, cell: str = "gru") -> None:
-        expect_each(input_size=input_size, hidden_size=hidden_size, window=window, cell=(cell, tuple(CELLS)))
+        expect_each(window=window, cell=(cell, tuple(CELLS)))
         super().__init__(CELLS[cell], input_size, hidden_size, batch_first=True)
         self.output_size, self.window, self.cell = hidden_size, window, cell
-
-    def extra_repr(self) -> str:
-        """torch.nn's line, with the window and the cell."""
-        return f"{super().extra_repr()}, window={self.window}, cell={self.cell!r}"
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run all windows.
@@ -165,7 +161,7 @@ class RTransformerBlock(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        expect_each(width=width, heads=heads, local_layers=local_layers)
+        expect_each(local_layers=local_layers)
         self.heads, self.norm = heads, norm
         self.local_rnns = nn.ModuleList(LocalRNN(width, width, window, cell=cell) for _ in range(local_layers))
         self.local_norms = nn.ModuleList(norm_layer(width) for _ in range(local_layers))

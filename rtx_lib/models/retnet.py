@@ -1,4 +1,4 @@
-"""Multi-scale retention: linear attention that fades, read in parallel, step by step or in chunks.
+"""Multi-scale retention: linear attention that fades, read in chunks.
 
 Y. Sun, L. Dong, S. Huang, S. Ma, Y. Xia, J. Xue, J. Wang and F. Wei, *Retentive Network: A Successor to Transformer for
 Large Language Models*, 2023 (arXiv 2307.08621). One function in three forms, for each head with its own decay gamma:
@@ -19,8 +19,7 @@ Where the authors' code (microsoft/torchscale) does otherwise than the paper:
 
 - Each row of scores is divided by its sum of absolute values, but by 1 if that is less; the paper has no such bound.
   These scales, of which no gradient is taken, differ from form to form. The norm behind takes them out again, but for
-  its epsilon: with 1e-6 the three forms differ by 1e-5, with 0 they are one function. Here no scale is taken, and the
-  three forms are one function with every epsilon.
+  its epsilon: with 1e-6 the three forms differ by 1e-5, with 0 they are one function. Here no scale is taken.
 - The angles are 10000^(-linspace(0, 1, K/2)): the slowest is exactly 1/10000, rotary embedding's is faster.
 - The norm is a root mean square without weights, for each head, where the paper says group norm.
 """
@@ -38,11 +37,9 @@ from rtx_lib.layers.blocks import xavier_linear
 from rtx_lib.layers.official import load_official, reads_official
 from rtx_lib.shapes import expect, expect_each, expect_heads, expect_state
 
-FORMS = ("chunks", "recurrent", "parallel")
-
 
 def retention_loop(q: Tensor, k: Tensor, v: Tensor, gamma: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-    """Equation 6 step by step, gamma (H,): what every form of :func:`retention` must equal."""
+    """Equation 6 step by step, gamma (H,): what :func:`retention` must equal."""
     outputs = []
     for q_t, k_t, v_t in zip(q.unbind(2), k.unbind(2), v.unbind(2), strict=True):
         state = gamma[:, None, None] * state + k_t[..., None] * v_t[..., None, :]  # S_n (B, H, K, V)
@@ -50,16 +47,7 @@ def retention_loop(q: Tensor, k: Tensor, v: Tensor, gamma: Tensor, state: Tensor
     return torch.stack(outputs, 2), state
 
 
-def retention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    log_decay: Tensor,
-    state: Tensor | None = None,
-    *,
-    form: str = "chunks",
-    chunk: int | None = None,
-) -> tuple[Tensor, Tensor]:
+def retention(q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """What is read at each step from a memory that fades at a constant rate (Sun et al. 2023, eq. 5 to 7).
 
     Parameters
@@ -72,40 +60,14 @@ def retention(
         (H,), log gamma, at most 0.
     state
         (B, H, K, V), the memory before the first step; zeros if None.
-    form
-        ``"chunks"``, ``"recurrent"`` or ``"parallel"``, three routes to the same numbers.
-    chunk
-        Steps in a chunk, as in :func:`rtx_lib.kernels.matrix_state.matrix_recurrence`.
 
     Returns
     -------
     o, state
         (B, H, T, V), and (B, H, K, V) after the last step.
     """
-    expect_each(form=(form, FORMS))
-    if form == "recurrent":
-        start = q.new_zeros(*q.shape[:2], q.shape[3], v.shape[3]) if state is None else state
-        wide = torch.promote_types(q.dtype, torch.float32)  # a sum of many small numbers
-        o, after = retention_loop(*(part.to(wide) for part in (q, k, v, log_decay.exp(), start)))
-        return o.to(q.dtype), after.to(q.dtype)
-    if form == "chunks":
-        each = log_decay[:, None].expand(q.shape[:3])
-        return matrix_recurrence(q, k, v, log_decay=each, state=state, chunk=chunk)
-    step = torch.arange(1, q.shape[2] + 1, device=q.device)
-    fading = decay_matrix(log_decay, q.shape[2])
-    o, left = (q @ k.transpose(-1, -2) * fading) @ v, fading[:, -1, :, None]
-    after = (k * left).transpose(-1, -2) @ v
-    if state is not None:
-        powers = (step * log_decay[:, None]).exp()[..., None]  # (H, T, 1)
-        o, after = o + powers * (q @ state), after + powers[:, -1:] * state
-    return o, after
-
-
-def decay_matrix(log_decay: Tensor, length: int) -> Tensor:
-    """D (H, T, T), of powers of gamma and zeros."""
-    step = torch.arange(length, device=log_decay.device)
-    distance = step[:, None] - step
-    return (distance.clamp(min=0) * log_decay[:, None, None]).exp() * (distance >= 0)
+    each = log_decay[:, None].expand(q.shape[:3])
+    return matrix_recurrence(q, k, v, log_decay=each, state=state)
 
 
 class MultiScaleRetention(nn.Module):
@@ -120,31 +82,18 @@ class MultiScaleRetention(nn.Module):
         D and H, with K = D/H even.
     value_width
         H V, the width of all values, which the heads must divide; D if None. The paper has 2D.
-    form
-        ``"chunks"``, ``"recurrent"`` or ``"parallel"``.
-    chunk
-        Steps in a chunk, as in :func:`rtx_lib.kernels.matrix_state.matrix_recurrence`.
     eps
         Of the norm.
     """
 
-    def __init__(
-        self,
-        width: int,
-        heads: int = 1,
-        *,
-        value_width: int | None = None,
-        form: str = "chunks",
-        chunk: int | None = None,
-        eps: float = 1e-6,
-    ) -> None:
+    def __init__(self, width: int, heads: int = 1, *, value_width: int | None = None, eps: float = 1e-6) -> None:
         super().__init__()
         values = width if value_width is None else value_width
         expect_heads(width, heads)
         expect_each(value_width=(values, f"multiple of {heads}"), width=(width, f"multiple of {2 * heads}"))
-        expect_each(form=(form, FORMS), chunk=1 if chunk is None else chunk, eps=(eps, "[0, inf]"))
+        expect_each(eps=(eps, "[0, inf]"))
         self.input_size = self.output_size = width
-        self.heads, self.form, self.chunk, self.eps = heads, form, chunk, eps
+        self.heads, self.eps = heads, eps
         self.q_proj, self.k_proj = (xavier_linear(width, width, bias=False, gain=2**-2.5) for _ in range(2))
         self.v_proj, self.g_proj = (xavier_linear(width, values, bias=False, gain=2**-2.5) for _ in range(2))
         self.out_proj = xavier_linear(values, width, bias=False)
@@ -155,7 +104,7 @@ class MultiScaleRetention(nn.Module):
         shape = (x.shape[0], self.heads, self.input_size // self.heads, self.v_proj.out_features // self.heads)
         q, k, v = self.project(x)
         state = expect_state(state, shape, x).to(q.dtype)
-        o, after = retention(q, k, v, log_decays(self.heads, like=q), state, form=self.form, chunk=self.chunk)
+        o, after = retention(q, k, v, log_decays(self.heads, like=q), state)
         after = turn(after.transpose(-1, -2), -x.shape[1]).transpose(-1, -2)
         return self.merge(o, x), after
 

@@ -28,7 +28,7 @@ Where the authors' code (BlinkDL/ChatRWKV and RWKV-LM) has more than the paper s
 
 - The first p is -1e30 there; here it is -infinity, the logarithm of an empty sum.
 - Key, receptance and output matrices start at 0 there. Here all matrices start from U(-1/sqrt(n), 1/sqrt(n)) with n
-  inputs, as in ``torch.nn.Linear``; decays, bonus and mixes start as in their code.
+  inputs, as in ``torch.nn.Linear``; decays, bonus and mixes start as in the first of their layers.
 """
 
 import math
@@ -41,7 +41,7 @@ from torch import Tensor, nn
 from rtx_lib.kernels import linear_recurrence
 from rtx_lib.layers.blocks import uniform_linear
 from rtx_lib.layers.official import load_official, reads_official
-from rtx_lib.shapes import Shapes, expect_each, expect_step
+from rtx_lib.shapes import Shapes, expect_step
 
 Sums = tuple[Tensor, Tensor, Tensor]
 State = tuple[Tensor, Tensor, Tensor, Tensor]
@@ -114,23 +114,20 @@ class RWKVTimeMixing(nn.Module):
     ----------
     width
         D, of x and of y.
-    layer, layers
-        Which layer of how many this is, counted from 0: decays and mixes begin otherwise in every layer.
     backend
         Passed to :func:`rtx_lib.kernels.linear.linear_recurrence`.
     """
 
-    def __init__(self, width: int, *, layer: int = 0, layers: int = 1, backend: str = "auto") -> None:
+    def __init__(self, width: int, *, backend: str = "auto") -> None:
         super().__init__()
-        depth, height = _place(width, layer, layers)
         self.input_size = self.output_size = width
         self.backend = backend
         feature = torch.arange(width)
-        share = (feature / width) ** height
-        self.time_mix_k, self.time_mix_r = nn.Parameter(share), nn.Parameter(share.sqrt())
-        self.time_mix_v = nn.Parameter(share + 0.3 * depth)
+        share = feature / width
+        self.time_mix_k, self.time_mix_v = nn.Parameter(share), nn.Parameter(share.clone())
+        self.time_mix_r = nn.Parameter(share.sqrt())
         rank = feature / max(1, width - 1)
-        self.time_decay = nn.Parameter(-5 + 8 * rank ** (0.7 + 1.3 * depth))
+        self.time_decay = nn.Parameter(-5 + 8 * rank**0.7)
         self.time_first = nn.Parameter(math.log(0.3) + 0.5 * ((feature + 1) % 3 - 1))
         maps = (uniform_linear(width, width, bias=False) for _ in range(4))
         self.key, self.value, self.receptance, self.output = maps
@@ -176,17 +173,13 @@ class RWKVChannelMixing(nn.Module):
         D, of x and of y.
     inner
         I, the width between; 4D if None.
-    layer, layers
-        As in :class:`RWKVTimeMixing`, as are the errors.
     """
 
-    def __init__(self, width: int, inner: int | None = None, *, layer: int = 0, layers: int = 1) -> None:
+    def __init__(self, width: int, inner: int | None = None) -> None:
         super().__init__()
-        _, height = _place(width, layer, layers)
         inner = 4 * width if inner is None else inner
-        expect_each(inner=inner)
         self.input_size = self.output_size = width
-        share = (torch.arange(width) / width) ** height
+        share = torch.arange(width) / width
         self.time_mix_k, self.time_mix_r = nn.Parameter(share), nn.Parameter(share.clone())
         sizes = ((width, inner), (inner, width), (width, width))
         self.key, self.value, self.receptance = (uniform_linear(*two, bias=False) for two in sizes)
@@ -218,9 +211,3 @@ def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def _shifted(x: Tensor, last: Tensor) -> Tensor:
     """The step before each, (B, T, D)."""
     return torch.cat([last[:, None].to(x.dtype), x[:, :-1]], 1)
-
-
-def _place(width: int, layer: int, layers: int) -> tuple[float, float]:
-    """How deep the layer lies, from 0 to 1, and its share of layers from it to the top, from 1 to almost 0."""
-    expect_each(width=width, layers=layers, layer=(layer, f"[0, {layers})"))
-    return layer / max(1, layers - 1), 1 - layer / layers

@@ -5,25 +5,21 @@ NeurIPS 2022 (arXiv 2206.11893). Every channel of x has N / 2 complex states, wh
 
     h'(t) = A h(t) + B x(t),    y(t) = 2 Re(C h(t)) + D x(t),    A diagonal, Re A < 0, B = 1
 
-Steps of size delta make of it, by a zero-order hold or by the bilinear rule,
+Steps of size delta make of it, by a zero-order hold,
 
-    h_t = a h_{t-1} + b x_t
-    "zoh"         a = exp(delta A),                             b = (a - 1) / A
-    "bilinear"    a = (1 + delta A / 2) / (1 - delta A / 2),    b = delta / (1 - delta A / 2)
+    h_t = a h_{t-1} + b x_t,    a = exp(delta A),    b = (a - 1) / A
 
 a and b are the same in all steps. So y_t = sum over l of K_l x_{t-l} + D x_t, a convolution with the kernel
 K_l = 2 Re(sum over n of C b a^l), which is as long as the sequence. An FFT computes it for all steps at once; a
 recurrence goes step by step, and on from any state. Both are here.
 
-The states are waves that fade. Where they start decides what can be learned:
-
-    S4D-Lin    A_n = -1/2 + i pi n                        frequencies at equal distances
-    S4D-Inv    A_n = -1/2 + i N / pi (N / (2n + 1) - 1)   most of them slow, a few fast
+The states are waves that fade. Where they start decides what can be learned; here is S4D-Lin, with frequencies at equal
+distances, A_n = -1/2 + i pi n.
 
 Where the authors' code (state-spaces/s4, models/s4/s4d.py) does otherwise than the paper:
 
 - It is a layer: a GELU and a gated linear unit over the channels come behind the state space model, as here.
-- It has the zero-order hold and S4D-Lin alone.
+- Of the paper's rules it has the zero-order hold and S4D-Lin alone, as this file.
 - delta and A get a learning rate of their own, 0.001, and no weight decay. That is up to whoever trains.
 """
 
@@ -40,16 +36,14 @@ from rtx_lib.layers.blocks import uniform_linear
 from rtx_lib.layers.official import load_official, reads_official, renamed
 from rtx_lib.shapes import expect_each, expect_step
 
-INITS = ("lin", "inv")
-DISCRETISATIONS = ("zoh", "bilinear")
 ROUTES = ("convolution", "recurrence")
 
 
 class S4D(nn.Module):
     """The layer of S4D: the state space model, GELU, and a gated linear unit that mixes the channels.
 
-    delta starts log-uniform in [0.001, 0.1], one for each channel, C complex normal of variance 1, D from N(0, 1), A as
-    ``init`` says, and the last map as torch.nn's.
+    delta starts log-uniform in [0.001, 0.1], one for each channel, C complex normal of variance 1, D from N(0, 1), and
+    the last map as torch.nn's.
 
     Parameters
     ----------
@@ -57,10 +51,6 @@ class S4D(nn.Module):
         D, of x and of y.
     state_size
         N, even: twice the number of complex states of a channel.
-    init
-        ``"lin"`` or ``"inv"``.
-    discretisation
-        ``"zoh"`` or ``"bilinear"``.
     route
         ``"convolution"`` by FFT, or ``"recurrence"`` by :func:`~rtx_lib.kernels.linear.linear_recurrence`. They are the
         same up to rounding; but what an FFT rounds depends on all inputs, later ones included.
@@ -68,25 +58,14 @@ class S4D(nn.Module):
         Passed to the recurrence.
     """
 
-    def __init__(
-        self,
-        width: int,
-        state_size: int = 64,
-        *,
-        init: str = "lin",
-        discretisation: str = "zoh",
-        route: str = "convolution",
-        backend: str = "auto",
-    ) -> None:
+    def __init__(self, width: int, state_size: int = 64, *, route: str = "convolution", backend: str = "auto") -> None:
         super().__init__()
-        expect_each(width=width, state_size=(state_size, "multiple of 2"))
-        expect_each(init=(init, INITS), discretisation=(discretisation, DISCRETISATIONS), route=(route, ROUTES))
+        expect_each(state_size=(state_size, "multiple of 2"), route=(route, ROUTES))
         self.input_size = self.output_size = width
-        self.discretisation, self.route, self.backend = discretisation, route, backend
-        start = rates(state_size, init).expand(width, -1)
+        self.route, self.backend = route, backend
         self.log_dt = nn.Parameter(torch.empty(width).uniform_(math.log(0.001), math.log(0.1)))
-        self.log_A_real = nn.Parameter((-start.real).log())
-        self.A_imag = nn.Parameter(start.imag.clone())
+        self.log_A_real = nn.Parameter(torch.full((width, state_size // 2), math.log(0.5)))
+        self.A_imag = nn.Parameter(math.pi * torch.arange(state_size // 2).repeat(width, 1))
         self.C = nn.Parameter(torch.randn(width, state_size // 2, 2) / math.sqrt(2))  # real and imaginary parts
         self.D = nn.Parameter(torch.randn(width))
         self.output_linear = uniform_linear(width, 2 * width)
@@ -121,10 +100,7 @@ class S4D(nn.Module):
         """The logarithm of a, and b, each complex (D, N / 2)."""
         A = torch.complex(-_single(self.log_A_real).exp(), _single(self.A_imag))
         delta = _single(self.log_dt).exp()[:, None]
-        if self.discretisation == "zoh":
-            return delta * A, torch.expm1(delta * A) / A
-        half = delta * A / 2
-        return ((1 + half) / (1 - half)).log(), delta / (1 - half)
+        return delta * A, torch.expm1(delta * A) / A
 
     def kernel(self, steps: int) -> Tensor:
         """K (D, T): what an input adds to the output of its own step, of the next, and so on, D left out."""
@@ -153,13 +129,6 @@ def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Parameters of state-spaces/s4 by our names; their last map is a convolution of one step."""
     weights = renamed(arrays, {r"^kernel\.": "", r"^output_linear\.0\.": "output_linear."})
     return weights | {"output_linear.weight": weights["output_linear.weight"].flatten(1)}
-
-
-def rates(state_size: int, init: str) -> Tensor:
-    """A, complex (N / 2,), of S4D-Lin or S4D-Inv."""
-    n = torch.arange(state_size // 2)
-    imaginary = math.pi * n if init == "lin" else state_size / math.pi * (state_size / (2 * n + 1) - 1)
-    return torch.complex(torch.full_like(imaginary, -0.5), imaginary)
 
 
 def powers(log_a: Tensor, count: int) -> Tensor:

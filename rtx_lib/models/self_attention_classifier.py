@@ -92,7 +92,7 @@ class SelfAttentionClassifier(nn.Module):
         padding: int | None = PAD,
     ) -> None:
         super().__init__()
-        expect_each(vocabulary=vocabulary, output_size=output_size, positions=(positions, POSITIONS))
+        expect_each(positions=(positions, POSITIONS))
         self.input_size, self.output_size, self.padding = vocabulary, output_size, padding
         self.positions: Any
         self.positions, (of_layer,) = make_schemes(positions, 1, width=width, heads=heads, clip=clip)

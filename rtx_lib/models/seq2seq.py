@@ -32,7 +32,7 @@ class DotAttention(nn.Module):
         super().__init__()
         self.query = nn.Linear(query_size, width, bias=False)
         self.key = nn.Linear(key_size, width, bias=False)
-        self.weights_tap = nn.Identity()
+        self.weights_tap = nn.Identity()  # the weights (B, T, S) of a pass go through here, once, for hooks
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         """The contexts (B, T, D_k) of queries (B, T, D_q) and keys (B, S, D_k)."""
@@ -90,8 +90,7 @@ class Seq2Seq(nn.Module):
         attention: str | None = None,
     ) -> None:
         super().__init__()
-        expect_each(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary, width=width)
-        expect_each(hidden_size=hidden_size, attention=(attention, ATTENTIONS))
+        expect_each(attention=(attention, ATTENTIONS))
         self.input_size, self.output_size = source_vocabulary, target_vocabulary
         self.source_embedding = nn.Embedding(source_vocabulary, width)
         self.target_embedding = nn.Embedding(target_vocabulary, width)
@@ -110,14 +109,6 @@ class Seq2Seq(nn.Module):
                 module.reset_parameters()
             elif isinstance(module, nn.Linear):
                 draw_uniform(module, module.in_features)
-
-    @property
-    def weights_tap(self) -> nn.Module | None:
-        """Through this go the weights a (B, T, S) of a forward pass, once, for hooks; None without attention.
-
-        If a hook returns other weights, the decoder runs on those; each step's weights are made before any is changed.
-        """
-        return None if self.attention is None else self.attention.weights_tap
 
     def forward(self, x: tuple[Tensor | None, Tensor], state: Any = None) -> tuple[Tensor, Any]:
         """Predict every target symbol from those before it and the source.

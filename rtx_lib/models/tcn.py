@@ -51,8 +51,8 @@ class CausalConv(nn.Module):
     def __init__(self, inputs: int, outputs: int, kernel_size: int, dilation: int, *, std: float | None = None) -> None:
         super().__init__()
         self.dilation, self.padding = dilation, (kernel_size - 1) * dilation
-        bound = 1 / math.sqrt(inputs * kernel_size)
         v = torch.empty(outputs, inputs, kernel_size)
+        bound = 1 / math.sqrt(inputs * kernel_size)
         v = v.uniform_(-bound, bound) if std is None else v.normal_(0, std)
         self.weight_g = nn.Parameter(v.norm(dim=(1, 2), keepdim=True))
         self.weight_v = nn.Parameter(v)
@@ -143,13 +143,11 @@ class TCN(nn.Module):
         init: str = "effective",
     ) -> None:
         super().__init__()
-        expect_each(input_size=input_size, output_size=output_size, kernel_size=kernel_size)
         expect_each(channels=(channels, "sizes"), init=(init, INITS))
         self.input_size, self.output_size, self.channels = input_size, output_size, tuple(channels)
         self.kernel_size, self.init = kernel_size, init
         self.embedding: nn.Embedding | None = None
         if vocabulary is not None:
-            expect_each(vocabulary=vocabulary)
             rows = torch.empty(vocabulary, channels[-1]).uniform_(-0.1, 0.1)
             self.embedding = nn.Embedding.from_pretrained(rows, freeze=False)
         std = PUBLISHED_STD if init == "published" else None

@@ -71,8 +71,7 @@ class TopicRNN(nn.Module):
         cell: str = "rnn",
     ) -> None:
         super().__init__()
-        expect_each(vocabulary=vocabulary, topics=topics, hidden_size=hidden_size, window=window)
-        expect_each(inference_size=inference_size, cell=(cell, sorted(CELLS)))
+        expect_each(window=window, cell=(cell, sorted(CELLS)))
         self.input_size = self.output_size = vocabulary
         self.window = window
         self.embedding = nn.Embedding(vocabulary, hidden_size)

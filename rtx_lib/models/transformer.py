@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from rtx_lib.layers.attention import padding_mask
 from rtx_lib.layers.blocks import Cache, Stack
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
-from rtx_lib.shapes import Pair, at_hand, expect, expect_each, expect_ids, expect_pair, expect_tuple
+from rtx_lib.shapes import Pair, at_hand, expect, expect_ids, expect_pair, expect_tuple
 
 # What a decoder continues from: the memory (B, S, D), its mask (B, 1, 1, S), and the caches of its blocks.
 DecoderState = tuple[Tensor, Tensor, tuple[Cache, ...] | None]
@@ -179,7 +179,6 @@ class Transformer(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        expect_each(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary)
         if shared and source_vocabulary != target_vocabulary:
             sizes = f"{source_vocabulary} and {target_vocabulary}"
             raise ValueError(f"shared must be False with different vocabularies, got {sizes}")
@@ -189,11 +188,6 @@ class Transformer(nn.Module):
         self.decoder = Decoder(target_vocabulary, tied=tied, **options)
         if shared:
             self.encoder.embedding.weight = self.decoder.embedding.weight
-
-    @property
-    def source_embedding(self) -> nn.Module:
-        """The table of the source's ids."""
-        return self.encoder.embedding
 
     def encode(self, source: Tensor, mask: Tensor | None = None) -> DecoderState:
         """The state in which the decoder starts on source ids (B, S).

@@ -37,7 +37,7 @@ class RelativeAttention(nn.Module):
     moved to its keys (:func:`~rtx_lib.layers.positions.distance_scores`). There are no biases.
 
     While nobody looks at the weights, torch's fused kernel takes (b) + (d) as its mask. A forward hook on
-    ``weights_tap`` sees the weights (B, H, T, S) before dropout; if it returns other weights, those are used.
+    ``weights_tap`` sees the weights (B, H, T, S); if it returns other weights, those are used.
 
     W_q, W_kE and W_v lie on top of each other in ``in_proj_weight`` (3HK, D); W_kR is ``r_proj_weight`` (HK, D). All
     weights start from N(0, 0.02^2).
@@ -48,8 +48,8 @@ class RelativeAttention(nn.Module):
         D, even, and H.
     head_width
         K; D / H if None, and then H divides D.
-    dropout, attention_dropout
-        Probabilities with which a value of the output and a weight are dropped in training; each from 0 to below 1.
+    dropout
+        Probability with which a value of the output is dropped in training, from 0 to below 1.
     shared
         Another layer, whose u and v (H, K) this one has too; new ones if None.
     """
@@ -61,13 +61,11 @@ class RelativeAttention(nn.Module):
         *,
         head_width: int | None = None,
         dropout: float = 0.0,
-        attention_dropout: float = 0.0,
         shared: "RelativeAttention | None" = None,
     ) -> None:
         super().__init__()
         head_width = expect_heads(width, heads) if head_width is None else head_width
-        expect_each(head_width=head_width)
-        self.width, self.heads, self.head_width, self.attention_dropout = width, heads, head_width, attention_dropout
+        self.width, self.heads, self.head_width = width, heads, head_width
         self.encoding = Sinusoidal(width, layout="halves")
         self.in_proj_weight = _normal(3 * heads * head_width, width)
         self.r_proj_weight = _normal(heads * head_width, width)
@@ -112,9 +110,8 @@ class RelativeAttention(nn.Module):
         k, v = (self._heads(half) for half in F.linear(context, w_kv).chunk(2, dim=-1))  # (B, H, S, K)
         position = distance_scores(q, self.v, r, self.r_proj_weight)[..., : mask.shape[-1]]  # (b) + (d), (B, H, T, S)
         position = position + torch.zeros_like(mask, dtype=q.dtype).masked_fill_(sees & ~mask, -math.inf)
-        drop = self.attention_dropout if self.training else 0.0
         # (a) + (c); (B, H, T, K)
-        y = attend(q + self.u[:, None], k, v, position, tap=self.weights_tap, dropout=drop, sees=sees)
+        y = attend(q + self.u[:, None], k, v, position, tap=self.weights_tap, sees=sees)
         return self.dropout(self.out_proj(y.transpose(1, 2).flatten(2)))
 
     def _defaults(self, r: Tensor | None, mask: Tensor | None, queries: int, keys: int) -> tuple[Tensor, Tensor]:
@@ -208,7 +205,7 @@ class TransformerXL(nn.Module):
     untied_uv
         Whether every layer has its own u and v.
     attention
-        ``head_width`` and ``attention_dropout`` of every :class:`RelativeAttention`.
+        ``head_width`` of every :class:`RelativeAttention`.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ class MemoryAttention(nn.Module):
 
     Parameters
     ----------
-    width, heads, attention_dropout
+    width, heads
         As in :class:`~rtx_lib.layers.attention.MultiHeadAttention`.
     positions
         A scheme that acts in attention (:mod:`rtx_lib.layers.positions`), or None. Positions are counted from the start
@@ -29,12 +29,10 @@ class MemoryAttention(nn.Module):
         Probability with which a value of the output is dropped in training.
     """
 
-    def __init__(
-        self, width: int, heads: int, positions: Any, *, dropout: float = 0.0, attention_dropout: float = 0.0
-    ) -> None:
+    def __init__(self, width: int, heads: int, positions: Any, *, dropout: float = 0.0) -> None:
         super().__init__()
         self.width = width
-        self.inner = MultiHeadAttention(width, heads, bias=False, dropout=attention_dropout, positions=positions)
+        self.inner = MultiHeadAttention(width, heads, bias=False, positions=positions)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, memory: Tensor | None = None, *, mask: Tensor | None = None) -> Tensor:

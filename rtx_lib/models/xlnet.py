@@ -89,8 +89,7 @@ class TwoStreamAttention(RelativeAttention):
             scores = scores + torch.where(other, different, same)
         sees = mask.any(-1, keepdim=True)  # a row of -inf alone would become NaN
         scores = scores.masked_fill(sees & ~mask, -math.inf)
-        drop = self.attention_dropout if self.training else 0.0
-        y = attend(q + self.u[:, None], k, v, scores, tap=self.weights_tap, dropout=drop, sees=sees)
+        y = attend(q + self.u[:, None], k, v, scores, tap=self.weights_tap, sees=sees)
         return self.dropout(self.out_proj(y.transpose(1, 2).flatten(2)))
 
 
@@ -120,7 +119,7 @@ class XLNet(nn.Module):
         attributes that may be changed between calls.
     activation
         Of the feed-forward networks, ``"gelu"`` or ``"relu"``.
-    inner, head_width, dropout, attention_dropout
+    inner, head_width, dropout
         As in :class:`~rtx_lib.models.transformer_xl.TransformerXL`.
     """
 
@@ -218,7 +217,6 @@ class XLNet(nn.Module):
         more
             For :meth:`encodings`.
         """
-        shapes.expect_each(memory=(self.memory, 0))
         batch, length = (ids := shapes.expect_ids(ids, self.input_size, "ids").long()).shape
         shapes.expect_fits("seen", seen, (batch, length, length))
         shapes.expect_like(ids, optional=True, segments=(segments, ids.shape), targets=(targets, (batch, "N")))
@@ -311,7 +309,6 @@ class TwoWayXLNet(XLNet):
 
     def remember(self, memory: Tensor, content: Tensor) -> Tensor:
         """The last ``memory`` positions of [memory; content[:reuse]], from which no gradient goes back."""
-        shapes.expect_each(reuse=1 if self.reuse is None else self.reuse)
         return super().remember(memory, content[:, : self.reuse])
 
     def encodings(self, past: int, length: int, backwards: Tensor | None = None) -> Tensor:
@@ -347,13 +344,11 @@ class XLNetClassifier(nn.Module):
 
     The last token stands for the text, so that padding goes in front: segment 4, which nobody sees but itself. Query
     stream and memory of the model are not used. ``dropout`` acts on the tanh. W_s and W_y start from N(0, 0.02^2), b_s
-    and b_y at 0. ``ValueError`` is raised for an output_size, the number of classes, below 1, a dropout out of its
-    range, and in ``forward`` for a state and for what the model refuses.
+    and b_y at 0. ``ValueError`` is raised in ``forward`` for a state and for what the model refuses.
     """
 
     def __init__(self, model: XLNet, output_size: int, *, dropout: float = 0.0) -> None:
         super().__init__()
-        shapes.expect_each(output_size=output_size)
         self.input_size, self.output_size, self.model = model.input_size, output_size, model
         sizes = (model.width, output_size)
         self.summary, self.readout = (normal_linear(model.width, size, PUBLISHED_STD) for size in sizes)

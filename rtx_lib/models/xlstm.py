@@ -3,7 +3,7 @@
 M. Beck et al., *xLSTM: Extended Long Short-Term Memory*, NeurIPS 2024 (arXiv 2405.04517). The sLSTM has, in each unit,
 
     c_t = f_t c_{t-1} + i_t z_t,   n_t = f_t n_{t-1} + i_t,   h_t = o_t c_t / n_t                       (eq. 8-10)
-    z_t = tanh(a^z_t),   i_t = exp(a^i_t),   f_t = sigmoid(a^f_t) or exp(a^f_t),   o_t = sigmoid(a^o_t) (eq. 11-14)
+    z_t = tanh(a^z_t),   i_t = exp(a^i_t),   f_t = sigmoid(a^f_t),   o_t = sigmoid(a^o_t) (eq. 11-14)
 
 where a_t = W x_t + R h_{t-1} + b, and a head, a block of units, sees the h of its own units alone: "memory mixing". The
 mLSTM keeps what it is told to under keys, in a matrix, and its gates see no h:
@@ -23,7 +23,7 @@ How both are computed, and the equations step by step, stands in :mod:`rtx_lib.k
 Where the authors' code (NX-AI/xlstm) does otherwise than the paper:
 
 - It adds 1e-6 to the denominator of the mLSTM after the division by e^m, so that the output does depend on m. Its forms
-  then agree to 1e-8 only, as m starts at 0 in the recurrent and the chunked one and at minus infinity in the parallel
+  then agree to 1e-8 only, as m starts at 0 in the recurrent and the chunked one and at minus infinity in its parallel
   one. Here ``eps`` is 0, and a state may hold m = -inf.
 - In the sLSTM's layer the weights called ``fgate`` make i and those called ``igate`` make f.
 - Whether anything has been written, n > 0, is asked of the whole batch at once. Here each number is on its own.
@@ -41,7 +41,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.kernels.xlstm import FORGET, FORMS, State, mlstm, slstm
+from rtx_lib.kernels.xlstm import FORMS, State, mlstm, slstm
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.official import joined, load_official, reads_official, renamed
 from rtx_lib.layers.short_convolution import ShortConvolution
@@ -53,8 +53,8 @@ class SLSTM(nn.Module):
 
     ``weight_ih`` and ``weight_hh`` (H, 4 K, K) and ``bias`` (H, 4 K) hold the blocks i, f, z, o of each head. As in the
     authors' code, R starts at 0, W from N(0, 2 / (5 D)), and of the biases only those of f are not 0: over the units
-    j = 0..K-1 of a head they fall from 5 to -7, 5 - 12 (j / (K - 1))^(0.3 + 1.3 s) with s = block / (blocks - 1), or 0
-    if there is one block.
+    j = 0..K-1 of a head they fall from 5 to -7, 5 - 12 (j / (K - 1))^0.3. (In a stack theirs have another power in each
+    layer.)
 
     Parameters
     ----------
@@ -62,34 +62,19 @@ class SLSTM(nn.Module):
         D, at least 2, and H, which leaves at least 2 units to a head: the norm makes one number 0.
     kernel_size
         Steps that a convolution shows to i and f, with a SiLU behind it; no convolution if None. The authors have 4.
-    forget
-        ``"sigmoid"`` or ``"exp"``.
-    block, blocks
-        Which of how many such layers in a stack this is, from 0.
     """
 
-    def __init__(
-        self,
-        width: int,
-        heads: int = 1,
-        kernel_size: int | None = None,
-        *,
-        forget: str = "sigmoid",
-        block: int = 0,
-        blocks: int = 1,
-    ) -> None:
+    def __init__(self, width: int, heads: int = 1, kernel_size: int | None = None) -> None:
         super().__init__()
         size = expect_heads(width, heads)
-        expect_each(forget=(forget, FORGET), blocks=blocks, block=(block, f"[0, {blocks})"))
         expect_each(heads=(heads, f"[1, {width // 2}]"))
         self.input_size = self.output_size = width
-        self.heads, self.forget = heads, forget
+        self.heads = heads
         self.conv = None if kernel_size is None else ShortConvolution(width, kernel_size)
         self.weight_ih = nn.Parameter(torch.empty(heads, 4 * size, size).normal_(0, math.sqrt(2 / (5 * width))))
         self.weight_hh = nn.Parameter(torch.zeros(heads, 4 * size, size))
         self.bias = nn.Parameter(torch.zeros(heads, 4 * size))
-        power = 0.3 + 1.3 * block / max(1, blocks - 1)
-        self.bias.data[:, size : 2 * size] = 5 - 12 * torch.linspace(0, 1, size) ** power
+        self.bias.data[:, size : 2 * size] = 5 - 12 * torch.linspace(0, 1, size) ** 0.3
         self.norm = HeadNorm(width)
 
     def state_shapes(self, batch: int) -> Shapes:
@@ -108,7 +93,7 @@ class SLSTM(nn.Module):
             gates, others = self.weight_ih.chunk(2, 1)
             a = torch.cat([blockwise(F.silu(seen), gates), blockwise(x, others)], -1)
         a = (a + self.bias).to(self.bias.dtype)  # after autocast too
-        y, memory = slstm(a, self.weight_hh, memory, forget=self.forget)
+        y, memory = slstm(a, self.weight_hh, memory)
         return self.norm(y.unflatten(2, (self.heads, -1))), (*memory, *after)
 
     @classmethod
@@ -117,7 +102,8 @@ class SLSTM(nn.Module):
         """The layer with the arrays of NX-AI/xlstm's, by their names there."""
         weights = official_slstm(arrays)
         heads, _, size = weights["weight_ih"].shape
-        return load_official(cls(heads * size, heads, _taps(weights), **options), weights)
+        taps = weights["conv.weight"].shape[2] if "conv.weight" in weights else None
+        return load_official(cls(heads * size, heads, taps, **options), weights)
 
 
 class MLSTM(nn.Module):
@@ -126,7 +112,7 @@ class MLSTM(nn.Module):
     With [x'; z] = U x, x'' = silu(conv(x')), and q and k of x'', v of x', by blocks of a few features, the layer is
     y = W (silu(z) * (norm(h) + skip * x'')). The gates of all heads see [q; k; v].
 
-    As in the authors' code, U and the maps to q, k and v start from N(0, 2 / (5 D)), W from N(0, 4 / (D blocks^2)), the
+    As in the authors' code, U and the maps to q, k and v start from N(0, 2 / (5 D)), W from N(0, 4 / D), the
     skip at 1, and the gates at their biases: i from N(0, 0.01), f from 3 to 6 over the heads.
 
     Parameters
@@ -136,15 +122,13 @@ class MLSTM(nn.Module):
     expand
         E / D, where E, a whole number, is the width within, of which H leaves at least 2 numbers to a head.
     kernel_size
-        Steps that q and k see; no convolution and no SiLU if None.
+        Steps that q and k see.
     block_size
         Features of x'' and x' that a feature of q, k or v sees; divides E.
     bias
         Whether the maps have biases, but for the gates, which always have them.
-    form, eps, chunk
+    form, eps
         As in :func:`~rtx_lib.kernels.xlstm.mlstm`.
-    blocks
-        How many such layers stand on one another.
     """
 
     def __init__(
@@ -152,25 +136,22 @@ class MLSTM(nn.Module):
         width: int,
         heads: int = 4,
         expand: float = 2.0,
-        kernel_size: int | None = 4,
+        kernel_size: int = 4,
         *,
         block_size: int = 4,
         bias: bool = False,
         form: str = "chunked",
         eps: float = 0.0,
-        chunk: int | None = None,
-        blocks: int = 1,
     ) -> None:
         super().__init__()
-        expect_each(width=width, block_size=block_size, blocks=blocks, chunk=1 if chunk is None else chunk)
         inner = round(expand * width)
         expect_each(expand=(expand, f"({0.5 / width}, inf)"), heads=(heads, f"divisor of {inner}"))
         expect_each(block_size=(block_size, f"divisor of {inner}"), form=(form, FORMS), eps=(eps, "[0, inf]"))
         expect_each(heads=(heads, f"[1, {inner // 2}]"))  # the norm of a head needs 2 numbers
         self.input_size = self.output_size = width
-        self.heads, self.inner, self.form, self.eps, self.chunk = heads, inner, form, eps, chunk
+        self.heads, self.inner, self.form, self.eps = heads, inner, form, eps
         self.up = undrawn(nn.Linear, width, 2 * inner, bias=bias)
-        self.conv = None if kernel_size is None else ShortConvolution(inner, kernel_size)
+        self.conv = ShortConvolution(inner, kernel_size)
         self.qkv_weight = nn.Parameter(torch.empty(3, inner // block_size, block_size, block_size))
         self.qkv_bias = nn.Parameter(torch.zeros(3, inner)) if bias else None
         self.gates = undrawn(nn.Linear, 3 * inner, 2 * heads)  # of i, then of f
@@ -179,7 +160,7 @@ class MLSTM(nn.Module):
         self.down = undrawn(nn.Linear, inner, width, bias=bias)
         for weight in (self.up.weight, self.qkv_weight):
             nn.init.normal_(weight, 0, math.sqrt(2 / (5 * width)))
-        nn.init.normal_(self.down.weight, 0, 2 / (blocks * math.sqrt(width)))
+        nn.init.normal_(self.down.weight, 0, 2 / math.sqrt(width))
         nn.init.zeros_(self.gates.weight)
         for module in (self.up, self.down) if bias else ():
             nn.init.zeros_(module.bias)
@@ -187,10 +168,10 @@ class MLSTM(nn.Module):
         self.gates.bias.data[heads:] = torch.linspace(3, 6, heads)
 
     def state_shapes(self, batch: int) -> Shapes:
-        """C, n and m, K = E / H, and with a convolution its last k - 1 inputs."""
+        """C, n and m, K = E / H, and the last k - 1 inputs of the convolution."""
         heads, size = (batch, self.heads), self.inner // self.heads
         shapes: Shapes = {"C": (*heads, size, size), "n": (*heads, size), "m": heads}
-        return shapes if self.conv is None else shapes | self.conv.state_shapes(batch)
+        return shapes | self.conv.state_shapes(batch)
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Map x (B, T, D) to y (B, T, D)."""
@@ -198,16 +179,14 @@ class MLSTM(nn.Module):
         memory, past = state[:3], state[3:]
         size = self.inner // self.heads
         inner, z = self.up(x).chunk(2, -1)
-        seen, after = inner, ()
-        if self.conv is not None:
-            seen, *after = self.conv(inner, *past)
-            seen = F.silu(seen)
+        seen, *after = self.conv(inner, *past)
+        seen = F.silu(seen)
         qkv = [blockwise(y, w).flatten(2) for y, w in zip((seen, seen, inner), self.qkv_weight, strict=True)]
         if self.qkv_bias is not None:
             qkv = [y + b for y, b in zip(qkv, self.qkv_bias, strict=True)]
         log_i, f = self.gates(torch.cat(qkv, -1)).to(self.skip.dtype).mT.chunk(2, 1)  # each (B, H, T)
         q, k, v = (y.to(self.skip.dtype).unflatten(2, (self.heads, size)).transpose(1, 2) for y in qkv)
-        h, memory = mlstm(q, k, v, log_i, F.logsigmoid(f), memory, form=self.form, eps=self.eps, chunk=self.chunk)
+        h, memory = mlstm(q, k, v, log_i, F.logsigmoid(f), memory, form=self.form, eps=self.eps)
         y = self.norm(h.transpose(1, 2)) + self.skip * seen
         return self.down(y * F.silu(z)), (*memory, *after)
 
@@ -218,7 +197,8 @@ class MLSTM(nn.Module):
         weights = official_mlstm(arrays)
         (width, inner), heads = weights["down.weight"].shape, len(weights["gates.bias"]) // 2
         options |= {"block_size": weights["qkv_weight"].shape[-1], "bias": "up.bias" in weights, "eps": eps}
-        return load_official(cls(width, heads, inner / width, _taps(weights), **options), weights)
+        taps = weights["conv.weight"].shape[2]
+        return load_official(cls(width, heads, inner / width, taps, **options), weights)
 
 
 def official_slstm(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -238,11 +218,6 @@ def official_mlstm(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
         if f"q_proj.{kind}" in weights:
             weights[f"qkv_{kind}"] = torch.stack([weights.pop(f"{part}_proj.{kind}") for part in "qkv"])
     return weights | {"norm.weight": 1 + weights["norm.weight"]}  # theirs is the distance from 1
-
-
-def _taps(weights: Mapping[str, Tensor]) -> int | None:
-    """Steps that the convolution shows; None without one."""
-    return weights["conv.weight"].shape[2] if "conv.weight" in weights else None
 
 
 class HeadNorm(nn.Module):

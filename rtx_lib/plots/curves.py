@@ -41,8 +41,6 @@ def evaluations(records: Sequence[Record], metric: str, *, at: str = "step") -> 
 
 def smooth(values: Any, width: int) -> np.ndarray:
     """Mean over the last ``width`` points (fewer at the start), along the last axis."""
-    if width < 1:
-        raise ValueError(f"width must be at least 1, got {width}")
     array = np.asarray(values, dtype=float)
     total = np.cumsum(array, axis=-1)
     total[..., width:] = total[..., width:] - total[..., :-width]
@@ -76,8 +74,6 @@ def bands(ax: Axes, curves: Any, label: str, *, steps: Any = None, index: int | 
     if values.ndim != 2 or not np.isfinite(values).any():
         raise ValueError(f"curves must be (runs, N) and hold a finite value, got shape {values.shape}")
     places = np.arange(1, values.shape[1] + 1) if steps is None else np.asarray(steps, dtype=float)
-    if places.shape != values.shape[1:]:
-        raise ValueError(f"steps must have shape {values.shape[1:]} like a row of curves, got {places.shape}")
     known = np.isfinite(values).any(axis=0)
     places, values = places[known], values[:, known]
     if index is None:
@@ -112,8 +108,6 @@ def record_bands(ax: Axes, records: Mapping[str, Sequence[Record]], metric: str,
 
 def baseline(ax: Axes, value: float, label: str, *, at: float = 0.01) -> Line2D:
     """A dashed level line across the axes, named at its left end, or where ``at``, from 0 to 1, says."""
-    if not np.isfinite(value):
-        raise ValueError(f"value must be finite, got {value}")
     line = ax.axhline(value, color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="_baseline")
     name_at(ax, label, (at, value), (0, 3), ("axes fraction", "data"), va="bottom")
     return line

@@ -86,11 +86,6 @@ def attention_heatmap(
         name_at(ax, text, (1, 0), (0, -4), "axes fraction", ha="right", va="top", fontsize=12)
 
 
-def _check_maps(maps: Mapping[str, Any]) -> None:
-    if not maps:
-        raise ValueError("maps must hold at least one map, got none")
-
-
 def attention_panels(
     maps: Mapping[str, tuple[Any, Words, Words]], *, xlabel: str, ylabel: str, figsize: Point = (7.4, 3.9)
 ) -> Figure:
@@ -108,7 +103,6 @@ def attention_panels(
     figsize
         In inches.
     """
-    _check_maps(maps)
     queries = [list(rows) for _, rows, _ in maps.values()]
     alike = all(rows == queries[0] for rows in queries)
     widths = [len(columns) for _, _, columns in maps.values()]
@@ -139,7 +133,6 @@ def attention_stack(maps: Mapping[str, Any], rows: Words, columns: Words, *, bor
         M, where the first M keys are a memory and the others the segment: a line between them. A caption says
         which is which.
     """
-    _check_maps(maps)
     width, height = heatmap_size(rows, columns)
     fig, axes = plt.subplots(len(maps), 1, figsize=(width, len(maps) * height), squeeze=False)
     for ax, (title, weights) in zip(axes[:, 0], maps.items(), strict=True):

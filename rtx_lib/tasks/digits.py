@@ -15,7 +15,6 @@ SEED = 1_997  # of the split; part of the task, not of a run
 TEST_SHARE, VALID_SHARE = 0.2, 0.1  # of each class, rounded; the rest is "train"
 FOLDS = 5  # whose test parts make up all digits
 MNIST_VALID = 5_000  # images
-PERMUTATION_SEED = 92_916  # seed of the order of permuted pixels
 
 
 class SequentialDigits:
@@ -130,17 +129,15 @@ class MNIST:
     ::
 
         pixels (default)    x (B, 784, 1)     784 steps of one number in [0, 1], row after row
-        permuted=True       x (B, 784, 1)     the same pixels in one fixed random order
         rows=True           x (B, 28, 28)     28 steps of 28 numbers: row 1, row 2, ... row 28
 
-    The order of `permuted` is that in which numpy's `default_rng(92916).random(784)` ascends; papers drew other orders.
     x float, y (B,) int64. Only the model's output at the last step counts.
 
     Splits: "valid" is the last `valid` images of the training file, 5,000 by default, "train" the others, "test" the
     10,000 images of the test file. With `valid` = 0, as in papers that choose nothing by it, "valid" is "test".
 
     The files come from `rtx_lib.tasks.fetch`, whose errors pass through. Raises ValueError for an unknown split, a size
-    below 1, a prediction of wrong shape, a `valid` that leaves no image to train on, or rows that are to be permuted.
+    below 1, a prediction of wrong shape, or a `valid` that leaves no image to train on.
     """
 
     files = GROUPS["mnist"]
@@ -148,14 +145,10 @@ class MNIST:
     batch, batches = draw_batch, run_through  # methods, written once in splits.py
     loss, metrics, baselines = last_step_loss, last_step_metrics, class_baselines
 
-    def __init__(self, rows: bool = False, permuted: bool = False, *, valid: int = MNIST_VALID) -> None:
-        if rows and permuted:
-            raise ValueError("permuted must be False with rows=True, for only single pixels can be permuted, got True")
+    def __init__(self, rows: bool = False, *, valid: int = MNIST_VALID) -> None:
         self.length, self.input_size = (28, 28) if rows else (784, 1)
-        self.name = "mnist-" + ("rows" if rows else "permuted" if permuted else "pixels")
+        self.name = "mnist-" + ("rows" if rows else "pixels")
         self.name += "" if valid == MNIST_VALID else f"-valid-{valid}"
-        order = np.random.default_rng(PERMUTATION_SEED).random(784).argsort(kind="stable")
-        self.permutation = torch.from_numpy(order) if permuted else torch.arange(784)
         (images, labels), test = _read_idx(*self.files[:2]), _read_idx(*self.files[2:])
         expect_each(valid=(valid, f"[0, {len(labels)})"))
         cut = len(labels) - valid
@@ -164,8 +157,7 @@ class MNIST:
 
     def _lay_out(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         # Floats only here, a batch at a time: the images take 47 MB, not 188.
-        pixels = images[:, self.permutation].float().div_(255)
-        return pixels.view(len(images), self.length, self.input_size), labels.long()
+        return images.float().div_(255).view(len(images), self.length, self.input_size), labels.long()
 
 
 def _read_idx(*names: str) -> tuple[Tensor, Tensor]:

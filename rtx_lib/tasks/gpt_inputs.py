@@ -16,10 +16,9 @@ embedding table; the padding stands behind the extract token, where a causal mod
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
 
 from rtx_lib.shapes import expect_each, expect_ids
-from rtx_lib.tasks.vocabulary import PAD, expect_rows, pad_rows
+from rtx_lib.tasks.vocabulary import PAD, expect_rows
 
 Ids = Sequence[int]
 
@@ -61,13 +60,6 @@ class GPTInputs:
     def multiple_choice(self, context: Ids, answers: Sequence[Ids]) -> list[list[int]]:
         """One row for each answer. What a question adds to the context stands at its end."""
         return [self._row(context, answer) for answer in answers]
-
-    def batch(self, rows: Sequence[Ids]) -> tuple[Tensor, Tensor]:
-        """x (B, T) int64, padded with 0 to the longest row, and the places (B,) of the extract tokens."""
-        expect_rows("rows", rows, self.size)
-        if any(len(row) > self.length or row[-1] != self.extract for row in rows):
-            raise ValueError(f"rows must end in the extract token and have at most {self.length} ids")
-        return pad_rows(rows).long(), torch.tensor([len(row) - 1 for row in rows])
 
     def _row(self, *texts: Ids) -> list[int]:
         expect_rows("text", texts, self.size, self.special)

@@ -14,12 +14,12 @@ from torch import Tensor
 from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.both_ways import both_ways_loss, both_ways_metrics, neighbours
 from rtx_lib.tasks.corpora import SOURCES, Document, phrases
-from rtx_lib.tasks.masking import Masking
+from rtx_lib.tasks.masking import CHANGED, KEPT, Masking
 from rtx_lib.tasks.splits import SEEDS, SPLITS, Rows, draw_batch, run_through
 from rtx_lib.tasks.vocabulary import IGNORED, PAD, Vocabulary, pad_rows
 from rtx_lib.tasks.windows import symbol_count, symbol_loss, symbol_metrics
 
-RULES = ("tokens", "words", "units")
+RULES = ("tokens", "units")
 _SEEDS = {"train": 1_997_000_006, **SEEDS}
 
 
@@ -92,8 +92,8 @@ class MaskedText:
     x and y (B, length) int64. With `places` x is the triple (ids, segments, places) that `BERT` takes, and y (B, N)
     holds the labels there, -100 where a row has fewer: the logits of all other positions are then never computed.
 
-    `rtx_lib.tasks.masking` says how positions are chosen. A row in which "words" or "units"
-    have chosen nothing has one token chosen.
+    `rtx_lib.tasks.masking` says how positions are chosen. A row in which "units" have chosen nothing has one token
+    chosen.
 
     Training rows are masked anew in every batch (RoBERTa calls it dynamic; BERT drew a few masks for each row once).
     `batches` shows every split with one mask that is the same for everybody.
@@ -103,7 +103,7 @@ class MaskedText:
     of single words. "no context loss" is what can be reached without any other word: if s is seen, and s is not [MASK],
     it was left as it was or drawn from all V with equal shares, so that it is the label with probability
 
-        p(s) / (p(s) + 1 / V)         (for replace = (0.8, 0.1, 0.1)),
+        p(s) / (p(s) + 1 / V),
 
     else the label is any word, by its share. A model that has learned no context yet is on this plateau.
 
@@ -116,9 +116,9 @@ class MaskedText:
     size, words
         V, the most ids of a vocabulary made from the training text, or a `Vocabulary`, which must hold [MASK].
     rule
-        "tokens", "words" (BERT's whole words) or "units" (ERNIE's). The last two take phrases and names together, in
-        texts of which they are known, and are "tokens" with another count elsewhere.
-    share, most, replace
+        "tokens" (BERT's) or "units" (ERNIE's). The latter takes phrases and names together, in texts of which they are
+        known, and is "tokens" with another count elsewhere.
+    share, most
         As in `Masking` of masking.py.
     without
         Labelled sources whose valid and test sentences are left out of training (`documents` of corpora.py).
@@ -137,7 +137,6 @@ class MaskedText:
         rule: str = "tokens",
         share: float = 0.15,
         most: int | None = None,
-        replace: tuple[float, float, float] = (0.8, 0.1, 0.1),
         places: bool = False,
         **options: Any,
     ) -> None:
@@ -148,9 +147,7 @@ class MaskedText:
         self.vocabulary = self.input_size = self.output_size = len(self.words)
         (self.mask,) = self.words.require("[MASK]")
         special = [self.rows.cls, self.rows.sep]
-        self.masking = Masking(
-            size=self.vocabulary, mask=self.mask, special=special, share=share, most=most, replace=replace
-        )
+        self.masking = Masking(size=self.vocabulary, mask=self.mask, special=special, share=share, most=most)
         self.name = f"masked-{'-'.join(self.rows.sources)}-{self.length}" + ("" if rule == "tokens" else f"-{rule}")
         self.name += "" if share == 0.15 else f"-{share:g}"
         data = {split: self._whole(split) for split in SPLITS}
@@ -161,8 +158,7 @@ class MaskedText:
         ids, begins = self.rows.ids[split][places].long(), self.rows.begins[split][places]
         if self.rule == "tokens":
             return self.masking.tokens(ids, generator)
-        choose = self.masking.words if self.rule == "words" else self.masking.units
-        x, y = choose(ids, begins, generator)
+        x, y = self.masking.units(ids, begins, generator)
         empty = (y == IGNORED).all(1)
         if empty.any():
             one = copy(self.masking)
@@ -178,9 +174,7 @@ class MaskedText:
         """{"uniform guess loss", "unigram loss", "no context loss"}, in nats on "test" (defined above)."""
         x, y = self.splits.finite("test")
         seen, label, p = x[y >= 0].long(), y[y >= 0].long(), self.unigram()
-        _, changed, kept = self.masking.replace
-        itself = kept * p[seen] + changed / self.vocabulary
-        same = torch.where((seen == self.mask) | (itself == 0), 0.0, kept * p[seen] / itself.clamp(min=1e-300))
+        same = torch.where(seen == self.mask, 0.0, KEPT * p[seen] / (KEPT * p[seen] + CHANGED / self.vocabulary))
         given = same * (seen == label) + (1 - same) * p[label]
         return {
             "uniform guess loss": math.log(self.vocabulary),

@@ -11,18 +11,13 @@ distinct positions. Of each, by itself: in 80 % of cases the model sees [MASK]; 
 vocabulary, special tokens included, which may be the right one; in 10 % the token as it was. So [MASK] stands at 12 %
 of the tokens, and all 15 % have to be named, because the model cannot know which of what it sees was changed.
 
-Whole words (the script's flag of May 2019): the pieces of a word are chosen together. Words come in random order, and
-one that would exceed n is passed over, so that at most n positions are chosen, and long words less often than short
-ones. The three cases are still drawn piece by piece.
-
 ERNIE (Sun et al. 2019, section 3.2, and its batching.py): every unit, a phrase or a name, is chosen with probability
 0.15, by itself, and with it all its pieces; the three cases are drawn piece by piece. No count is kept: long units
 are chosen as often as short ones, a row may have none, and 15 % of the tokens are chosen on average.
 """
 
 import math
-import random
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 import torch
 from torch import Tensor
@@ -30,12 +25,7 @@ from torch import Tensor
 from rtx_lib.shapes import expect, expect_each, expect_ids
 from rtx_lib.tasks.vocabulary import IGNORED, PAD
 
-
-def prediction_count(length: int, share: float = 0.15, most: int | None = None) -> int:
-    """n of a row of `length` tokens, special ones included; halves are rounded to even, as Python 3 has it."""
-    expect_each(length=length)
-    count = max(1, round(length * share))
-    return count if most is None else min(most, count)
+MASKED, CHANGED, KEPT = 0.8, 0.1, 0.1  # the shares of [MASK], of a random id, and of the token as it was
 
 
 class Masking:
@@ -50,54 +40,15 @@ class Masking:
     share, most
         Of the tokens of a row this share is chosen, and at most so many (None: no limit). BERT's script has 0.15 and
         20, for rows of 128.
-    replace
-        The shares of [MASK], of a random id, and of the token as it was.
     """
 
     def __init__(
-        self,
-        *,
-        size: int,
-        mask: int,
-        special: Collection[int],
-        share: float = 0.15,
-        most: int | None = None,
-        replace: tuple[float, float, float] = (0.8, 0.1, 0.1),
+        self, *, size: int, mask: int, special: Collection[int], share: float = 0.15, most: int | None = None
     ) -> None:
         expect_each(most=1 if most is None else most, share=(share, "(0, 1]"))
         expect_ids(torch.tensor([[mask, *special]]), size, "mask and special")
-        if len(replace) != 3 or min(replace) < 0 or abs(sum(replace) - 1) > 1e-9:
-            raise ValueError(f"replace must be three shares, of at least 0 and 1 together, got {tuple(replace)}")
         self.size, self.mask, self.special = size, mask, frozenset((PAD, *special))
-        self.share, self.most, self.replace = share, most, replace
-
-    def _row(
-        self, row: Sequence[int], units: Sequence[Sequence[int]], rng: random.Random
-    ) -> tuple[list[int], list[int]]:
-        """x and y of one row, by BERT's rule for `units`, groups of positions that are chosen together.
-
-        If each holds one position, exactly n are chosen, or all if there are fewer.
-        """
-        order = list(units)
-        rng.shuffle(order)
-        masked, changed, kept = self.replace
-        unchanged = kept / (changed + kept) if changed + kept else 0.0  # how likely, if no [MASK] comes
-        length = sum(token != PAD for token in row)
-        count, chosen = prediction_count(length, self.share, self.most), 0
-        x, y = list(row), [IGNORED] * len(row)
-        for unit in order:
-            if chosen >= count:
-                break
-            if chosen + len(unit) > count:
-                continue
-            for place in unit:
-                if rng.random() < masked:
-                    x[place] = self.mask
-                elif not rng.random() < unchanged:
-                    x[place] = rng.randint(0, self.size - 1)
-                y[place] = row[place]
-            chosen += len(unit)
-        return x, y
+        self.share, self.most = share, most
 
     def tokens(self, ids: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x and y (B, T) of a batch: BERT's rule token by token, for all rows at once."""
@@ -109,23 +60,6 @@ class Masking:
         rank = torch.empty_like(order).scatter_(1, order, torch.arange(ids.shape[1]).expand_as(order))
         chosen = (rank < counts[:, None]) & may
         return self._replace(ids, chosen, torch.rand(ids.shape, generator=generator), 0, generator)
-
-    def words(self, ids: Tensor, begins: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """x and y (B, T) of a batch: BERT's rule for whole words; `begins` (B, T) is true where a word begins.
-
-        A row whose words all have more than n pieces has no label.
-        """
-        may, x, y = self._may(ids), [], []
-        rng = random.Random(int(torch.randint(2**62, (), generator=generator)))
-        numbers = _numbers(ids, begins, may)
-        for row, number, free in zip(ids.tolist(), numbers.tolist(), may.tolist(), strict=True):
-            units: dict[int, list[int]] = {}
-            for place in (place for place in range(len(row)) if free[place]):
-                units.setdefault(number[place], []).append(place)
-            seen, labels = self._row(row, list(units.values()), rng)
-            x.append(seen)
-            y.append(labels)
-        return torch.tensor(x), torch.tensor(y)
 
     def units(self, ids: Tensor, begins: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x and y (B, T) of a batch: ERNIE's rule; `begins` (B, T) is true where a unit begins.
@@ -153,9 +87,8 @@ class Masking:
         self, ids: Tensor, chosen: Tensor, case: Tensor, least: int, generator: torch.Generator
     ) -> tuple[Tensor, Tensor]:
         """x and y: where chosen, [MASK], an id of at least `least`, or the token, as `case` in 0..1 falls."""
-        masked, changed, _ = self.replace
         drawn = torch.randint(least, self.size, ids.shape, generator=generator)
-        seen = torch.where(case < masked, self.mask, torch.where(case < masked + changed, drawn, ids))
+        seen = torch.where(case < MASKED, self.mask, torch.where(case < MASKED + CHANGED, drawn, ids))
         return torch.where(chosen, seen, ids), torch.where(chosen, ids, IGNORED)
 
 

@@ -129,12 +129,7 @@ class LookUp:
 
     def baselines(self) -> dict[str, float]:
         """{"a shown value", "a shown value loss", "a value loss", "uniform guess loss"} (defined above)."""
-        return {
-            "a shown value": 1 / self.pairs,
-            "a shown value loss": math.log(self.pairs),
-            "a value loss": math.log(self.values),
-            "uniform guess loss": math.log(self.vocabulary),
-        }
+        return chances({"a shown value": self.pairs}, self.vocabulary) | {"a value loss": math.log(self.values)}
 
     def _draw(self, size: int, generator: torch.Generator) -> tuple[Tensor]:
         """The rows with all answers (size, 2 (pairs + questions))."""

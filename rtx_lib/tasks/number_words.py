@@ -7,9 +7,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_each
+from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.splits import Rows, draw_batch, run_through
 from rtx_lib.tasks.vocabulary import expect_rows, numbers_of, pad_rows
+from rtx_lib.tasks.windows import sentence_metrics, token_count, token_loss
 
 LARGEST = 999_999
 Pair = tuple[Tensor, Tensor]
@@ -70,7 +71,8 @@ class NumberWords:
     """
 
     pad, start, end = 0, 1, 2
-    batch, batches = draw_batch, run_through  # methods, written once in splits.py
+    batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
+    loss, loss_weight, metrics = token_loss, token_count, sentence_metrics
 
     def __init__(
         self, count: tuple[int, int] = (1, 6), *, largest: int = 999, to: str = "digits", label_smoothing: float = 0.0
@@ -101,42 +103,6 @@ class NumberWords:
         """
         expect_rows("numbers", numbers, LARGEST + 1)
         return self._lay_out(pad_rows(numbers).long(), torch.tensor([len(row) for row in numbers]))
-
-    def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
-        """Mean cross-entropy in nats over all tokens but padding, smoothed if asked for.
-
-        prediction (B, T, V) logits, y (B, T) ids.
-        """
-        expect(prediction, (*y.shape, self.output_size), "prediction")
-        logits, share = prediction.flatten(0, 1), self.label_smoothing
-        return F.cross_entropy(logits, y.flatten(), ignore_index=self.pad, label_smoothing=share)
-
-    def loss_weight(self, y: Tensor) -> int:
-        """The number of tokens in labels y (B, T), padding left out: what the mean of `loss` is taken over."""
-        return int((y != self.pad).sum())
-
-    def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
-        """{"loss", "accuracy", "exact"}: each is taken for every sentence, then averaged over the sentences.
-
-        So a whole split has one value, whatever the size of its batches. For a sentence "loss" is the mean
-        cross-entropy of its tokens in nats (`loss`, for training, is the mean over all tokens of the batch: there a
-        long sentence weighs more), "accuracy" the share of its tokens (end included) with the largest logit, and
-        "exact" 1 if all of them have it, else 0.
-
-        "exact" is what greedy decoding reaches too (dropout off), though here the model reads the true target. If
-        every token is right after the true ones before it, greedy decoding writes the first right, therefore reads
-        the true one next, and so on to the end. If some are wrong, it is right up to the first of them and errs there.
-        """
-        prediction = expect(prediction, (*y.shape, self.output_size), "prediction").detach()
-        counts = y != self.pad  # (B, T)
-        tokens = counts.sum(1)
-        nats = F.cross_entropy(prediction.transpose(1, 2), y, ignore_index=self.pad, reduction="none").double()
-        right = (prediction.argmax(-1) == y) & counts
-        return {
-            "loss": (nats.sum(1) / tokens).mean().item(),
-            "accuracy": (right.sum(1).double() / tokens).mean().item(),
-            "exact": (right.sum(1) == tokens).double().mean().item(),
-        }
 
     def baselines(self) -> dict[str, float]:
         """The key "most frequent token": test accuracy of always writing the token most frequent in "valid";

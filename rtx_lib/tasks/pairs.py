@@ -65,25 +65,23 @@ class WordPairs:
     hidden
         Of the form "masked", what is hidden in training and in the splits: "any": the first word, the second, or both,
         all equally likely; "both": always both.
-    context
-        Whether the words of the context are there; without them T = 2, and the first word of an order sees nothing.
     """
 
     batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
     loss, metrics, weight, decode = symbol_loss, symbol_metrics, symbol_count, text_of
 
-    def __init__(self, form: str = "masked", *, hidden: str = "any", context: bool = True) -> None:
+    def __init__(self, form: str = "masked", *, hidden: str = "any") -> None:
         expect_each(form=(form, FORMS), hidden=(hidden, HIDDEN))
         if form == "permutation" and hidden != "any":
             raise ValueError(f"hidden must be 'any' in the form 'permutation', where nothing is hidden, got {hidden!r}")
         self.form, self.hidden = form, hidden
-        self.name = f"word-pairs-{form}" + ("-both" if hidden == "both" else "") + ("" if context else "-alone")
+        self.name = f"word-pairs-{form}" + ("-both" if hidden == "both" else "")
         names = [city.split() for city in CITIES]
         self.words = (PADDING, *(first for first, _ in names), *(second for _, second in names), *CONTEXT, MASK)
         self.vocabulary = self.input_size = self.output_size = len(self.words)
         self.pairs = 1 + torch.arange(2 * len(CITIES)).view(2, -1).T  # (8, 2), the ids of each city's name
         self.mask = self.vocabulary - 1
-        self._context = 1 + torch.arange(2 * len(CITIES), self.mask - 1 if context else 2 * len(CITIES))
+        self._context = 1 + torch.arange(2 * len(CITIES), self.mask - 1)
         self.splits = Rows(draw=self._draw, lay_out=self._lay_out)
 
     def baselines(self) -> dict[str, float]:
@@ -91,10 +89,6 @@ class WordPairs:
         {"independent pairs that exist": 1/8}."""
         nats = math.log(len(CITIES))
         return {"independent loss": 2 * nats, "pair loss": nats, "independent pairs that exist": 1 / len(CITIES)}
-
-    def exist(self, pairs: Tensor) -> Tensor:
-        """Which of the pairs (N, 2) of ids are names of cities, (N,) bool."""
-        return (pairs[:, None].cpu() == self.pairs).all(2).any(1)
 
     @torch.no_grad()
     def log_joint(self, model: Callable[..., Any], route: str) -> Tensor:

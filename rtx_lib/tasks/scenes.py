@@ -8,10 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_each
+from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.digits import SequentialDigits
 from rtx_lib.tasks.splits import SEEDS, SIZES, Rows, draw_batch, run_through
 from rtx_lib.tasks.vocabulary import expect_rows, numbers_of
+from rtx_lib.tasks.windows import sentence_metrics, token_count, token_loss
 
 PICTURE, SIDES = 28, (8, 11)  # pixels: of a picture, of a small and of a big digit
 MARGIN, TRIES = 3, 64  # pixels by which a relation is clear; layouts that are drawn at once for a scene
@@ -49,7 +50,8 @@ class Scenes:
     """
 
     pad, start, end, vocabulary = 0, 1, 2, None
-    batch, batches = draw_batch, run_through  # methods, written once in splits.py
+    batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
+    loss, loss_weight = token_loss, token_count
     sides = SIDES
     words = ("<pad>", "<start>", "<end>", "a", "small", "big", "left of", "above", *NUMERALS)
 
@@ -84,15 +86,6 @@ class Scenes:
         images, sizes, left, top = torch.tensor([rows + [[0] * 4] * (3 - len(rows))]).unbind(-1)
         return self._lay_out(images, sizes, torch.stack([left, top], -1), torch.tensor([len(rows)]))
 
-    def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
-        """Mean cross-entropy in nats over all words, end included; prediction (B, T, V) logits, y (B, T) ids."""
-        expect(prediction, (*y.shape, self.output_size), "prediction")
-        return F.cross_entropy(prediction.flatten(0, 1), y.flatten(), ignore_index=self.pad)
-
-    def loss_weight(self, y: Tensor) -> int:
-        """The number of words in y (B, T), padding left out: what the mean of `loss` is taken over."""
-        return int((y != self.pad).sum())
-
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
         """{"loss", "accuracy", "exact"}, each taken for every caption and then averaged over them.
 
@@ -100,16 +93,19 @@ class Scenes:
         "exact" is 1 where all have it, and greedy decoding then writes the caption as it is. With a fixed number of
         digits "word 1", "word 2", ... are the shares of each place.
         """
-        prediction = expect(prediction, (*y.shape, self.output_size), "prediction").detach()
-        nats = F.cross_entropy(prediction.transpose(1, 2), y, ignore_index=self.pad, reduction="none").double()
-        return {"loss": (nats.sum(1) / (y != self.pad).sum(1)).mean().item()} | self._shares(prediction.argmax(-1), y)
+        metrics = sentence_metrics(self, prediction, y)
+        if self.count[0] == self.count[1]:
+            shares = (prediction.argmax(-1) == y).double().mean(0)
+            metrics |= {f"word {t + 1}": share for t, share in enumerate(shares.tolist())}
+        return metrics
 
     def baselines(self) -> dict[str, float]:
         """Test accuracy of the word most common in "valid" at each place: "commonest word"; "... exact": captions."""
         (_, valid), (_, y) = (self._lay_out(*self.splits.finite(split)) for split in ("valid", "test"))
-        common = F.one_hot(valid, self.output_size).sum(0)
-        common[:, self.pad] = 0
-        shares = self._shares(common.argmax(-1).expand_as(y), y)
+        counts = F.one_hot(valid, self.output_size).sum(0).double()
+        counts[:, self.pad] = 0
+        shares = self.metrics(counts.expand(len(y), -1, -1), y)
+        del shares["loss"]
         return {f"commonest word{name.removeprefix('accuracy') and ' ' + name}": n for name, n in shares.items()}
 
     def decode(self, ids: Tensor | Sequence[int]) -> str:
@@ -117,13 +113,6 @@ class Scenes:
         numbers = numbers_of(ids, len(self.words))
         numbers = numbers[: numbers.index(self.end)] if self.end in numbers else numbers
         return " ".join(self.words[number] for number in numbers if number != self.pad)
-
-    def _shares(self, written: Tensor, y: Tensor) -> dict[str, float]:
-        right, words = (written == y) & (y != self.pad), (y != self.pad).sum(1)
-        whole = {"accuracy": (right.sum(1).double() / words).mean(), "exact": (right.sum(1) == words).double().mean()}
-        if self.count[0] == self.count[1]:
-            whole |= {f"word {t + 1}": share for t, share in enumerate(right.double().mean(0))}
-        return {name: share.item() for name, share in whole.items()}
 
     def _draw(self, size: int, generator: torch.Generator, split: str = "train") -> tuple[Tensor, ...]:
         """Images and sizes (size, 3), left and upper edges (size, 3, 2), and how many digits count (size,)."""

@@ -129,9 +129,5 @@ def _products(permutations: tuple[tuple[int, ...], ...]) -> Tensor:
 
     A permutation p puts at place i what lay at place p[i].
     """
-    rows = torch.tensor(permutations)  # (n!, n)
-    digits = len(permutations[0]) ** torch.arange(rows.shape[1])
-    place = torch.full((int((rows * digits).sum(1).max()) + 1,), -1)
-    place[(rows * digits).sum(1)] = torch.arange(len(rows))
-    after = rows[:, rows]  # [p, q, i] = p[q[i]]
-    return place[(after * digits).sum(-1)]
+    place = {permutation: number for number, permutation in enumerate(permutations)}
+    return torch.tensor([[place[tuple(p[i] for i in q)] for q in permutations] for p in permutations])

@@ -1,7 +1,7 @@
 """A table of one's own as a task: sequences of numbers, and a class or a number for each of them or at each step."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from rtx_lib.tasks.splits import SPLITS, NoData, Rows, draw_batch, run_through
 from rtx_lib.tasks.vocabulary import IGNORED
 
 KINDS, WAYS = ("classes", "numbers"), ("row", "group", "time")
-KEPT: tuple[str, ...] = ("name", "kind", "classes", "every", "pooling", "length", "input_size", "output_size", "found")
+KEPT: tuple[str, ...] = ("name", "kind", "classes", "every", "length", "input_size", "output_size", "found")
 KEPT += ("middle", "width", "mean", "spread")  # of x, by column, and of y
 
 
@@ -67,10 +67,8 @@ class TableTask:
         are, else time for a long table, else rows.
     splits
         The shares of the three splits. Each has a sequence, or a group, at least.
-    pooling
-        With one label a sequence: the answer is the model's ``"last"`` output, or the ``"mean"`` over its real steps.
     weights
-        Of the classes in the loss: ``"balanced"``, so that all count alike however rare, or numbers by class.
+        Of the classes in the loss: None, or ``"balanced"``, so that all count alike however rare.
     seed
         Of the split.
     """
@@ -88,11 +86,10 @@ class TableTask:
         groups: Any = None,
         by: str | None = None,
         splits: Sequence[float] = (0.7, 0.15, 0.15),
-        pooling: str = "last",
-        weights: str | Mapping[Any, float] | None = None,
+        weights: str | None = None,
         seed: int = 0,
     ) -> None:
-        expect_each(kind=(kind, (None, *KINDS)), by=(by, (None, *WAYS)), pooling=(pooling, ("last", "mean")))
+        expect_each(kind=(kind, (None, *KINDS)), by=(by, (None, *WAYS)), weights=(weights, (None, "balanced")))
         expect_each(length=1 if length is None else length, seed=(seed, 0))
         if len(splits) != 3 or not min(splits) > 0 or abs(sum(splits) - 1) > 1e-6:
             raise ValueError(f"splits must be three positive numbers whose sum is 1, got {splits!r}")
@@ -111,13 +108,13 @@ class TableTask:
         self.by = by or ("group" if groups is not None else "time" if length else "row")
         once = labels[starts] if self.kind == "classes" and not self.every else np.zeros(len(starts))
         part = _divide(self.by, group, once, splits, seed)
-        self.name, self.length, self.pooling, self.input_size = f"table-{self.kind}", length, pooling, flat.shape[1]
+        self.name, self.length, self.input_size = f"table-{self.kind}", length, flat.shape[1]
         where, count = torch.from_numpy(starts), torch.from_numpy(sizes)
         self.rows = {name: torch.from_numpy(np.flatnonzero(part == number)) for number, name in enumerate(SPLITS)}
         self.splits = Rows({name: (where[at], count[at]) for name, at in self.rows.items()}, lay_out=self._cut)
         told = np.arange(len(flat)) if self.every else starts  # where labels are read, so that each counts once
         self._take(flat, labels, np.repeat(part, sizes) == 0, told)
-        self.weights = None if weights is None else self._weigh(weights)
+        self.weights = None if weights is None else self._balanced()
         self.found = self._tell()
         if kind is None:
             print(self.found)
@@ -226,17 +223,12 @@ class TableTask:
         self.classes, self.output_size, self.mean, self.spread = names.tolist(), len(names), 0.0, 1.0
         self._y = torch.from_numpy(codes)
 
-    def _weigh(self, weights: str | Mapping[Any, float]) -> Tensor:
-        """The weight of each class."""
-        if self.kind == "numbers" or (isinstance(weights, str) and weights != "balanced"):
-            allowed = "None for numbers" if self.kind == "numbers" else "'balanced' or numbers by class"
-            raise ValueError(f"weights must be {allowed}, got {weights!r}")
-        if isinstance(weights, str):
-            counts = self._y[self._told("train")[0]].bincount(minlength=self.output_size)
-            return counts.sum() / (self.output_size * counts)
-        if set(weights) != set(self.classes) or not min(weights.values()) > 0:
-            raise ValueError(f"weights must be positive, one for each of {self.classes}, got {weights!r}")
-        return torch.tensor([float(weights[name]) for name in self.classes])
+    def _balanced(self) -> Tensor:
+        """The weight of each class, so that all count alike in training."""
+        if self.kind == "numbers":
+            raise ValueError("weights must be None for numbers, got 'balanced'")
+        counts = self._y[self._told("train")[0]].bincount(minlength=self.output_size)
+        return counts.sum() / (self.output_size * counts)
 
     def _tell(self) -> str:
         counts = {name: self.splits.finite(name)[1] for name in SPLITS}
@@ -258,9 +250,9 @@ class TableTask:
         return x, y.masked_fill_(~self._asked(lengths), blank)
 
     def _asked(self, lengths: Tensor) -> Tensor:
-        """Where (B, T) answers are read: at every real step, if each has a label or their mean counts, or the last."""
+        """Where (B, T) answers are read: at every real step, if each has a label, or the last."""
         steps, ends = torch.arange(int(lengths.max())), lengths[:, None]
-        return steps < ends if self.every or self.pooling == "mean" else steps == ends - 1
+        return steps < ends if self.every else steps == ends - 1
 
     def _told(self, split: str) -> tuple[Tensor, Tensor]:
         """The rows (n,) of the labels of a split, and which of them begin a sequence."""
@@ -272,13 +264,11 @@ class TableTask:
     def _answers(self, prediction: Tensor, counts: Tensor) -> Tensor:
         """The answers (n, output_size) of a prediction (B, T, output_size) with labels where it counts (B, T)."""
         expect(prediction, (*counts.shape, self.output_size), "prediction")
-        if self.every or self.pooling == "last":
-            return prediction[counts]
-        return (prediction * counts[..., None]).sum(1) / counts.sum(1, keepdim=True)
+        return prediction[counts]
 
     def _labels(self, y: Tensor) -> Tensor:
         """The labels (n,) that count of y (B, T)."""
-        return y[:, 0] if self.pooling == "mean" and not self.every else y[_counts(y)]
+        return y[_counts(y)]
 
     def _loss(self, prediction: Tensor, y: Tensor, weights: Tensor | None) -> Tensor:
         answers, labels = self._answers(prediction, _counts(y)), self._labels(y)

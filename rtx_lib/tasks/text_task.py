@@ -109,7 +109,7 @@ class TextTask:
         expect_each(length=length, level=(level, LEVELS), words=(words, 257 if level == "pieces" else 3))
         if len(splits) != 3 or min(splits) <= 0 or not math.isclose(sum(splits), 1):
             raise ValueError(f"splits must be three shares above 0 that sum to 1, got {splits}")
-        self.length, self.level, self.encoding = length, level, _expect_encoding(encoding)
+        self.length, self.level, self.encoding = length, level, encoding
         sources = _sources(source, text)
         if seed is not None:
             order = torch.randperm(len(sources), generator=torch.Generator().manual_seed(seed))
@@ -210,14 +210,6 @@ def _sources(source: Source | Sequence[Source] | None, text: str | None) -> list
             why = "is a folder" if os.path.isdir(one) else f"is not in {Path(one).absolute().parent}"
             raise ValueError(f"{rule}, got {str(one)[:200]!r}, which {why}")
     return [Path(one) for one in given]
-
-
-def _expect_encoding(encoding: str) -> str:
-    try:
-        "".encode(encoding)
-    except LookupError:
-        raise ValueError(f"encoding must be one that Python has, such as 'cp1252', got {encoding!r}") from None
-    return encoding
 
 
 def _pieces(sources: Sequence[Any], encoding: str) -> Iterator[str]:

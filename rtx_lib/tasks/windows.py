@@ -126,6 +126,45 @@ def symbol_metrics(task: Any, prediction: Tensor, y: Tensor) -> dict[str, float]
     return {"loss": loss, **bpc, "accuracy": right.double().mean().item()}
 
 
+def token_loss(task: Any, prediction: Tensor, y: Tensor) -> Tensor:
+    """Mean cross-entropy in nats over all tokens but padding, smoothed where the task has a `label_smoothing`.
+
+    prediction (B, T, V) logits, y (B, T) ids.
+    """
+    expect(prediction, (*y.shape, task.output_size), "prediction")
+    logits, share = prediction.flatten(0, 1), getattr(task, "label_smoothing", 0.0)
+    return F.cross_entropy(logits, y.flatten(), ignore_index=task.pad, label_smoothing=share)
+
+
+def token_count(task: Any, y: Tensor) -> int:
+    """The number of tokens in labels y (B, T), padding left out: a task's `loss_weight`."""
+    return int((y != task.pad).sum())
+
+
+def sentence_metrics(task: Any, prediction: Tensor, y: Tensor) -> dict[str, float]:
+    """{"loss", "accuracy", "exact"}: each is taken for every sentence, then averaged over the sentences.
+
+    So a whole split has one value, whatever the size of its batches. For a sentence "loss" is the mean
+    cross-entropy of its tokens in nats (`token_loss`, for training, is the mean over all tokens of the batch: there a
+    long sentence weighs more), "accuracy" the share of its tokens (end included) with the largest logit, and
+    "exact" 1 if all of them have it, else 0.
+
+    "exact" is what greedy decoding reaches too (dropout off), though here the model reads the true target. If
+    every token is right after the true ones before it, greedy decoding writes the first right, therefore reads
+    the true one next, and so on to the end. If some are wrong, it is right up to the first of them and errs there.
+    """
+    prediction = expect(prediction, (*y.shape, task.output_size), "prediction").detach()
+    counts = y != task.pad  # (B, T)
+    tokens = counts.sum(1)
+    nats = F.cross_entropy(prediction.transpose(1, 2), y, ignore_index=task.pad, reduction="none").double()
+    right = (prediction.argmax(-1) == y) & counts
+    return {
+        "loss": (nats.sum(1) / tokens).mean().item(),
+        "accuracy": (right.sum(1).double() / tokens).mean().item(),
+        "exact": (right.sum(1) == tokens).double().mean().item(),
+    }
+
+
 def count_baselines(train: Tensor, scored: Tensor, symbols: int, *, pairs: bool = True) -> dict[str, float]:
     """{"uniform guess loss", "unigram loss"}, with `pairs` "bigram loss": nats over `scored` without its first symbol.
 

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rtx_lib.diagnostics.hooks import frozen
 from rtx_lib.layers import Learned, sample
 from rtx_lib.shapes import expect, expect_each
 
@@ -63,14 +64,9 @@ def generate(
         return y, None if outgrown else state
 
     device = next((weight.device for weight in model.parameters()), None)
-    modes = {module: module.training for module in model.modules()}
-    model.eval()
-    try:
-        draws: dict[str, Any] = {"temperature": temperature, "top": top_k, "top_p": top_p}
+    draws: dict[str, Any] = {"temperature": temperature, "top": top_k, "top_p": top_p}
+    with frozen(model):
         ids = sample(read, first[None].to(device), n, **draws, generator=torch.Generator().manual_seed(seed))
-    finally:
-        for module, training in modes.items():
-            module.training = training
     return task.decode(ids[0, hidden:].cpu())
 
 

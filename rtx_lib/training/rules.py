@@ -21,7 +21,7 @@ functions of the step from 1, as :func:`rtx_lib.training.loop.fit` counts: step 
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -70,12 +70,8 @@ class BertAdam(torch.optim.Optimizer):
         super().__init__(params, numbers | {"bias_correction": bias_correction})
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change every parameter that has a gradient; the closure's result, if there is one."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        """Change every parameter that has a gradient."""
         for group in self.param_groups:
             (beta1, beta2), eps, decay = group["betas"], group["eps"], group["weight_decay"]
             for p in group["params"]:
@@ -91,7 +87,6 @@ class BertAdam(torch.optim.Optimizer):
                 if group["bias_correction"]:
                     rate = rate * math.sqrt(1 - beta2 ** state["step"]) / (1 - beta1 ** state["step"])
                 p.sub_(rate * (m / (v.sqrt() + eps) + decay * p))
-        return loss
 
 
 def bert_schedule(steps: int, warmup: int) -> Schedule:

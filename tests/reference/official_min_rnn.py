@@ -1,30 +1,25 @@
-"""minGRU and minLSTM among the reference values: layers in both forms, and g with its logarithm by itself."""
+"""minGRU and minLSTM among the reference values: the layers, and g with its logarithm by itself."""
 
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from rtx_lib.models.min_rnn import FORMS, MinGRU, MinLSTM, log_positive, min_lstm, official_weights, positive
+from rtx_lib.models.min_rnn import MinGRU, MinLSTM, log_positive, min_lstm, official_weights, positive
 
-from .furthest import furthest
 from .leaves import parameters, with_gradients
 
 Arrays = dict[str, Tensor]
 
 
 def layer(arrays: Arrays, kind: type[MinGRU]) -> Arrays:
-    """A layer by both forms; of each outcome, the one that is further off.
+    """A layer.
 
     ``h0`` and ``h_last`` (B, 1, H). A file without ``h0`` claims nothing of a state, one without ``grad_out`` no
     gradients, and one without ``p/to_out.weight`` has the states themselves as outputs.
     """
-    return furthest([_layer(arrays, kind, form) for form in FORMS], arrays)
-
-
-def _layer(arrays: Arrays, kind: type[MinGRU], form: str) -> Arrays:
     given, x = parameters(arrays), arrays["x"].clone().requires_grad_()
-    model = kind.from_official(given, form=form)
+    model = kind.from_official(given)
     out, last = model(x)
     steps, state = [], None
     for now in x.split(1, dim=1):
@@ -39,21 +34,17 @@ def _layer(arrays: Arrays, kind: type[MinGRU], form: str) -> Arrays:
 
 
 def extra(arrays: Arrays) -> Arrays:
-    """g, log g and g', and minLSTM whose gates are not divided by their sum, by both forms."""
+    """g, log g and g', and minLSTM whose gates are not divided by their sum."""
     outcomes: Arrays = {}
     if "v" in arrays:
         v = arrays["v"].clone().requires_grad_()
         value = positive(v)
         outcomes |= {"g_v": value, "log_g_v": log_positive(v), "dg_v": torch.autograd.grad(value.sum(), v)[0]}
     if "f" in arrays:
-        outcomes |= furthest([_unnormalised(arrays, form) for form in FORMS], arrays)
+        given = {name: arrays[name].clone().requires_grad_() for name in "fih"}
+        found = with_gradients(arrays, {"out": min_lstm(*given.values(), normalised=False)}, **given)
+        outcomes |= found | {"out_minlstm_unnormalised": found["out"]}
     return outcomes
-
-
-def _unnormalised(arrays: Arrays, form: str) -> Arrays:
-    given = {name: arrays[name].clone().requires_grad_() for name in "fih"}
-    found = with_gradients(arrays, {"out": min_lstm(*given.values(), normalised=False, form=form)}, **given)
-    return found | {"out_minlstm_unnormalised": found["out"]}
 
 
 FAMILIES = {"mingru": partial(layer, kind=MinGRU), "minlstm": partial(layer, kind=MinLSTM), "minrnn_extra": extra}

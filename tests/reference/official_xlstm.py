@@ -39,15 +39,14 @@ def slstm_layer(arrays: Arrays) -> Arrays:
 
 
 def mlstm_cell(arrays: Arrays) -> Arrays:
-    """All forms, with every epsilon that the names tell. The parallel one starts from m = -inf, the others from 0."""
+    """All forms, with every epsilon that the names tell. Their parallel one starts from m = -inf, the others from 0."""
     given = {name: arrays[name].clone().requires_grad_() for name in ("q", "k", "v", "igate", "fgate")}
     q, k, v, i, f = given.values()
     (batch, heads, _, size), width = q.shape, v.shape[3]
     nothing = (q.new_zeros(batch, heads, size, width), q.new_zeros(batch, heads, size))
     cell = partial(mlstm, q, k, v, i[..., 0], F.logsigmoid(f[..., 0]))
-    forms = {"": {"form": "parallel", "state": (*nothing, q.new_full((batch, heads), -math.inf))}}
-    forms |= {"_recurrent": {"form": "recurrent"}}
-    forms |= {"_chunkwise": {"form": "chunked", "chunk": int(arrays.get("chunk_size", torch.tensor(4)))}}
+    forms = {"": {"state": (*nothing, q.new_full((batch, heads), -math.inf))}}
+    forms |= {"_recurrent": {"form": "recurrent"}, "_chunkwise": {"form": "chunked"}}
     outcomes: Arrays = {}
     for ending in {name.partition("_eps")[2] for name in arrays if name.startswith("out")} | {""}:
         for name, options in forms.items():
@@ -60,9 +59,9 @@ def mlstm_cell(arrays: Arrays) -> Arrays:
 
 
 def mlstm_layer(arrays: Arrays) -> Arrays:
-    """The parallel form whole, which starts from m = -inf, and the recurrent one step by step."""
+    """Their parallel form whole, which starts from m = -inf, and the recurrent one step by step."""
     given, x = parameters(arrays), arrays["x"].clone().requires_grad_()
-    model = MLSTM.from_official(given, form="parallel")
+    model = MLSTM.from_official(given)
     start = [x.new_zeros(shape) for shape in model.state_shapes(len(x)).values()]
     start[2] = start[2] - math.inf
     outcomes, steps, state = {"out": model(x, tuple(start))[0]}, [], None

@@ -8,7 +8,7 @@ from reference.plain_loops import sigmoid
 # ---- cells
 
 
-def slstm(x, kernel, bias, state, forget="sigmoid", whole_batch=True):
+def slstm(x, kernel, bias, state, whole_batch=True):
     """h (B, T, D) and the last (h, c, n, m) of preactivations x (B, T, 4, H, K), one head and step at a time.
 
     Whether this is the first step is decided for the ``whole_batch``, as the authors have it, or never.
@@ -23,7 +23,7 @@ def slstm(x, kernel, bias, state, forget="sigmoid", whole_batch=True):
         for head in range(heads):
             a = x[:, t, :, head] + (h[:, head] @ kernel[head].T).unflatten(1, (4, size)) + bias[:, head]
             i, f, z, o = a.unbind(1)
-            kept = m[:, head] + (f if forget == "exp" else -torch.log1p(torch.exp(-f)))
+            kept = m[:, head] - torch.log1p(torch.exp(-f))
             new = i if first else torch.maximum(kept, i)
             cell = torch.exp(kept - new) * c[:, head] + torch.exp(i - new) * torch.tanh(z)
             norm = torch.exp(kept - new) * n[:, head] + torch.exp(i - new)

@@ -128,8 +128,7 @@ def of_mingru(s: Sizes, x: Tensor, ids: Tensor) -> Duels:
     """minGRU, which that package computes in log space."""
     package: Any = import_module("minGRU_pytorch.minGRU")
     theirs = package.minGRU(s.width)
-    for form in ("linear", "log"):
-        yield Duel(f"MinGRU, {form}", MinGRU.from_official(theirs.state_dict(), form=form), "minGRU", theirs, x)
+    yield Duel("MinGRU", MinGRU.from_official(theirs.state_dict()), "minGRU", theirs, x)
 
 
 def of_tcn(s: Sizes, x: Tensor, ids: Tensor) -> Duels:

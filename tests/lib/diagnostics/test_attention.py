@@ -278,7 +278,6 @@ def test_rank_agreement_is_a_mean_of_means():
 ONE, LAYER, NOTHING = torch.ones(1, 5).long(), nn.Embedding(3, 2), lambda x: torch.zeros(1)
 test_what_is_refused = refusals(
     {
-        "size must be at least 1, got 0": lambda: looks.attention_window(Additive(), 0).__enter__(),
         "weights must": lambda: looks.weight_by_distance(torch.rand(2, 3), 1),
         "first must be at least 1 and below 3, got 3": lambda: looks.weight_by_distance(torch.rand(3, 3), 3),
         "first must be at least 1 and below 3, got 0": lambda: looks.weight_by_distance(torch.rand(3, 3), 0),

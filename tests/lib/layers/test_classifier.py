@@ -77,11 +77,6 @@ def test_dropout_is_off_in_evaluation():
 test_what_is_refused = refusals(
     [
         (lambda: SentenceClassifier(5, 2, width=3, pool="last"), "pool must be one of ['mean', 'max'], got 'last'"),
-        (lambda: WordConvolution(2, 2, ()), "kernel_sizes must be a sequence of sizes, with one at least, got ()"),
-        (
-            lambda: WordConvolution(2, 2, (3, 0)),
-            "kernel_sizes must be a sequence of sizes, with one at least, got (3, 0)",
-        ),
         (lambda: build("mean")(torch.tensor([[1, 7]])), "x must hold ids from 0 to 6, got 7"),
         (lambda: build("mean")(torch.tensor([[1], [0]])), "x must hold words first and then padding (0)"),
     ],

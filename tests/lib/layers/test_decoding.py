@@ -207,7 +207,6 @@ def test_decoding_leaves_no_graph_and_no_change():
         ({"start": -1}, "start must be at least 0, got -1"),
         ({"end": 5}, "end must be at least 0 and below 5, got 5"),
         ({"end": True}, "end must be a whole number of at least 0, got True"),
-        ({"source": SOURCE[:0]}, "source must be a tensor with at least one sentence"),
     ],
 )
 @pytest.mark.parametrize("decode", [greedy, beam_search])

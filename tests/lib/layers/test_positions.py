@@ -225,8 +225,6 @@ BAD = {
     "width must be a multiple of 2": lambda: Sinusoidal(7),
     "layout must be one of": lambda: Sinusoidal(8, layout="mixed"),
     "x must hold floats, got torch.int64": lambda: Learned(8, 8).embed(torch.zeros(2, 3, 8, dtype=torch.int64)),
-    "clip must be at least 1, got 0": lambda: ShawRelative(4, 0),
-    "weights must have shape": lambda: ShawRelative(4, 2).value_bias(draw(2, 3, 5, 4)),
     "head_width must be a multiple of 2": lambda: Rotary(5),
     "offset must be S - T = 0 if causal, got 2": lambda: XLRelative(12, 3).score_bias(*2 * [draw(2, 3, 5, 4)], 2),
     "scheme must be one of .*alibi.* got 'sine'": lambda: make_positions("sine", width=12, heads=3),

@@ -15,11 +15,7 @@ from rtx_lib.models.delta_net import DeltaNet, LinearAttention, linear_attention
 FORMS = {
     "DeltaNet": {},
     "signed": {"largest_beta": 2.0, "kernel_size": None},
-    "gated": {"decay": "head", "gate": True},
-    "delta rule, rows": {"decay": "row", "norm": False},
-    "sum": {"rule": "sum", "keys": "elu", "kernel_size": 1},
-    "Mamba-2's": {"rule": "sum", "decay": "head", "keys": "plain"},
-    "GLA": {"rule": "sum", "decay": "row", "keys": "plain", "gate": True, "kernel_size": None},
+    "gated": {"decay": "head", "kernel_size": 1},
 }
 forms = pytest.mark.parametrize("form", FORMS)
 
@@ -43,36 +39,20 @@ def by_hand(model, x, options):
         outputs = []
         for h in range(model.heads):
             q, k, v = (mixed[b, :, (i * model.heads + h) * size : (i * model.heads + h + 1) * size] for i in range(3))
-            if options.get("keys", "unit") == "unit":
-                q, k = (part / part.square().sum(1, keepdim=True).sqrt() for part in (q, k))
-            elif options["keys"] == "elu":
-                q, k = (torch.where(part > 0, part + 1, part.exp()) for part in (q, k))
-            beta = decay = None
-            if options.get("rule", "delta") == "delta":
-                beta = options.get("largest_beta", 1.0) / (1 + torch.exp(-x[b] @ p["beta.weight"][h]))
-            if options.get("decay") == "head":
+            q, k = (part / part.square().sum(1, keepdim=True).sqrt() for part in (q, k))
+            beta, decay = options.get("largest_beta", 1.0) / (1 + torch.exp(-x[b] @ p["beta.weight"][h])), None
+            if "decay" in options:
                 decay = -p["A_log"][h].exp() * (1 + (x[b] @ p["step.weight"][h] + p["step_bias"][h]).exp()).log()
-            if options.get("decay") == "row":
-                kept = x[b] @ p["keep.weight"][h * size : (h + 1) * size].T + p["keep.bias"][h * size : (h + 1) * size]
-                decay = -(1 + torch.exp(-kept)).log() / 16
             s, read = torch.zeros(size, size).double(), []
             for t in range(steps):
-                if beta is not None:
-                    s = s - beta[t] * torch.outer(k[t], k[t] @ s)
-                if decay is not None:
-                    s = decay[t].exp().expand(size)[:, None] * s
-                s = s + (1 if beta is None else beta[t]) * torch.outer(k[t], v[t])
+                s = s - beta[t] * torch.outer(k[t], k[t] @ s)
+                s = s if decay is None else decay[t].exp() * s
+                s = s + beta[t] * torch.outer(k[t], v[t])
                 read.append(q[t] @ s / math.sqrt(size))
             o = torch.stack(read)
-            if options.get("norm", True):
-                o = p["norm.weight"] * o / (o.square().mean(1, keepdim=True) + 1e-5).sqrt()
-            outputs.append(o)
+            outputs.append(p["norm.weight"] * o / (o.square().mean(1, keepdim=True) + 1e-5).sqrt())
         rows.append(torch.cat(outputs, 1))
-    y = torch.stack(rows)
-    if options.get("gate"):
-        g = x @ p["gate.weight"].T
-        y = y * g / (1 + torch.exp(-g))
-    return y @ p["out.weight"].T
+    return torch.stack(rows) @ p["out.weight"].T
 
 
 @forms

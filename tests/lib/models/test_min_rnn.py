@@ -1,7 +1,8 @@
-"""minGRU and minLSTM: two forms of one function, the QRNN of which one is a case, and numbers at the edge."""
+"""minGRU and minLSTM: two routes to one function, and numbers at the edge."""
 
 import pytest
 import torch
+import torch.nn.functional as F
 from support.compare import draw
 from support.helpers import relative_error
 
@@ -18,15 +19,6 @@ def maps(kind, length=50):
 def run(kind, a, h0=None, **how):
     new, *gates = a.chunk(kind.blocks, dim=-1)
     return (min_gru if kind is MinGRU else min_lstm)(*gates, new, h0, **how)
-
-
-@kinds
-def test_without_g_states_may_be_negative(kind):
-    a = maps(kind)
-    h, loop = (run(kind, a, positive_states=False, backend=backend) for backend in ("auto", "loop"))
-    assert relative_error(h, loop) < 1e-12 and (h < 0).any() and (run(kind, a) > 0).all()
-    with pytest.raises(ValueError, match=r"^form must be one of \['linear'\], got 'log'"):
-        run(kind, a, positive_states=False, form="log")
 
 
 def test_g_is_positive_increasing_and_continuous():
@@ -48,27 +40,32 @@ def test_logarithms_where_g_is_too_small_for_a_float():
 
 
 @kinds
-@pytest.mark.parametrize("form", ["linear", "log"])
-def test_gates_that_are_open_or_shut_to_the_last_bit(kind, form):
+@pytest.mark.parametrize("backend", ["auto", "loop"])
+def test_gates_that_are_open_or_shut_to_the_last_bit(kind, backend):
     """No NaN in states or gradients, and a shut gate keeps what was there."""
     a = torch.full((1, 6, kind.blocks), 200.0, dtype=torch.float64)
     a[..., 1] = -200.0 if kind is MinGRU else 200.0  # z, or f
     a[..., -1] = -200.0  # z, or i
     a.requires_grad_()
     h0 = torch.full((1, 1), 0.7, dtype=torch.float64).requires_grad_()
-    h = run(kind, a, h0, form=form)
+    h = run(kind, a, h0, backend=backend)
     assert torch.allclose(h, h0.expand_as(h), rtol=1e-12)
     assert all(grad.isfinite().all() for grad in torch.autograd.grad(h.sum(), [a, h0]))
-    h = run(kind, -a, h0, form=form)  # z = 1 and a candidate of -200: a new state, all but 0
+    h = run(kind, -a, h0, backend=backend)  # z = 1 and a candidate of -200: a new state, all but 0
     assert (h.abs() < 1e-80).all()
     assert all(grad.isfinite().all() for grad in torch.autograd.grad(h.sum(), [a, h0]))
 
 
-def test_a_state_of_zeros_has_no_logarithm_and_needs_none():
+def test_the_route_of_logarithms_goes_to_the_same_states():
+    """A state of zeros has no logarithm and needs none."""
     a, zero = maps(MinGRU), torch.zeros(2, 4).double().requires_grad_()
-    assert torch.equal(run(MinGRU, a, zero, form="log"), run(MinGRU, a, form="log"))
-    ours, loops = (torch.autograd.grad(run(MinGRU, a, zero, form=f)[:, 3].sum(), zero)[0] for f in ("log", "linear"))
-    assert relative_error(ours, loops) < 1e-12 and loops.all()
+    new, z = a.chunk(2, dim=-1)
+    parts = F.logsigmoid(-z), F.logsigmoid(z) + log_positive(new)
+    assert torch.equal(log_space_recurrence(*parts, zero), log_space_recurrence(*parts))
+    routes = [log_space_recurrence(*parts, zero), run(MinGRU, a, zero)]
+    ours, theirs = (torch.autograd.grad(h[:, 3].sum(), [a, zero], retain_graph=True) for h in routes)
+    assert relative_error(*routes) < 1e-12 and theirs[1].all()
+    assert all(relative_error(one, other) < 1e-12 for one, other in zip(ours, theirs, strict=True))
 
 
 def test_log_space_recurrence_is_the_kernel():

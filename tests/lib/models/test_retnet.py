@@ -1,30 +1,26 @@
-"""Retention: three forms of one function, what the authors' scales make of them, and a state without positions."""
+"""Retention: its loop, what the authors' scales make of them, and a state without positions."""
 
 import pytest
 import torch
-from reference.official_retnet import published_scale
+from reference.official_retnet import FORMS, published_scale
 from support.compare import draw, furthest, random_parameters
 from support.helpers import drawn, relative_error
 
-from rtx_lib.models.retnet import FORMS, MultiScaleRetention, decay_matrix, log_decays, retention
-
-forms = pytest.mark.parametrize("form", FORMS)
+from rtx_lib.models.retnet import MultiScaleRetention, log_decays, retention, retention_loop
 
 
-def arrays(length=21, heads=3):
+def arrays(length=41, heads=3):
     return [draw(2, heads, length, size, seed=seed).double().requires_grad_() for seed, size in enumerate((4, 4, 5))]
 
 
-@forms
-@pytest.mark.parametrize("chunk", [None, 1, 4, 50])
-def test_three_forms_are_one_function(form, chunk):
+def test_retention_is_its_loop():
     """From a state and without one: outputs, last states and all gradients."""
     q, k, v = arrays()
     decays, state = log_decays(3, like=q), draw(2, 3, 4, 5, seed=1).double().requires_grad_()
     for start in (None, state):
         inputs = [q, k, v] + ([] if start is None else [state])
-        ours = retention(q, k, v, decays, start, form=form, chunk=chunk)
-        assert furthest(ours, retention(q, k, v, decays, start, form="recurrent"), inputs) < 1e-10
+        loop = retention_loop(q, k, v, decays.exp(), torch.zeros_like(state) if start is None else start)
+        assert furthest(retention(q, k, v, decays, start), loop, inputs) < 1e-10
 
 
 def test_with_the_authors_scales_the_forms_differ_by_their_epsilon():
@@ -45,12 +41,6 @@ def test_with_the_authors_scales_the_forms_differ_by_their_epsilon():
 def test_decays():
     like = torch.zeros(1).double()
     assert log_decays(3, like=like).exp().tolist() == pytest.approx([31 / 32, 63 / 64, 127 / 128], abs=1e-15)
-    matrix = decay_matrix(torch.tensor([0.5, 0.25]).double().log(), 3)
-    expected = [[1, 0, 0], [0.5, 1, 0], [0.25, 0.5, 1]]
-    assert torch.allclose(matrix[0], torch.tensor(expected).double()) and float(matrix[1, 2, 0]) == pytest.approx(
-        1 / 16
-    )
-    assert decay_matrix(torch.tensor([-40.0]), 100).isfinite().all()
 
 
 def test_first_weights():
@@ -63,6 +53,6 @@ def test_first_weights():
 
 def test_positions_far_out_in_half_precision():
     """Angles are counted in single precision at least."""
-    model, x = drawn(0, MultiScaleRetention, 8, 2, form="recurrent"), draw(1, 600, 8)
+    model, x = drawn(0, MultiScaleRetention, 8, 2), draw(1, 600, 8)
     exact = model.double()(x.double())[0]
     assert relative_error(model.bfloat16()(x.bfloat16())[0].double(), exact) < 0.05

@@ -8,25 +8,20 @@ import torch
 from support.compare import draw, furthest, random_parameters
 from support.helpers import FIXTURES, drawn, relative_error
 
-from rtx_lib.models.s4d import S4D, rates
-
-both = pytest.mark.parametrize("discretisation", ["zoh", "bilinear"])
+from rtx_lib.models.s4d import S4D
 
 
-def pair(discretisation, **options):
+def pair(**options):
     """The same layer by both routes."""
-    models = [
-        drawn(0, S4D, 3, 8, discretisation=discretisation, route=r, **options) for r in ("convolution", "recurrence")
-    ]
+    models = [drawn(0, S4D, 3, 8, route=r, **options) for r in ("convolution", "recurrence")]
     return [random_parameters(model.double()) for model in models]
 
 
-@both
 @pytest.mark.parametrize("steps", [1, 2, 9, 1000])
 @pytest.mark.parametrize("backend", ["auto", "loop"])
-def test_the_convolution_is_the_recurrence(discretisation, steps, backend):
+def test_the_convolution_is_the_recurrence(steps, backend):
     """Outputs, last state, and the gradients of all weights, of the input, and of the state to begin from."""
-    models = pair(discretisation, backend=backend)
+    models = pair(backend=backend)
     x, h = draw(2, steps, 3).double().requires_grad_(), draw(2, 3, 4, 2, seed=1).double().requires_grad_()
     for state in (None, h):
         one, other = (model(x, state) for model in models)
@@ -36,10 +31,9 @@ def test_the_convolution_is_the_recurrence(discretisation, steps, backend):
         assert furthest(one, other, *weights) < 1e-10
 
 
-@both
-def test_the_kernel_term_by_term(discretisation):
+def test_the_kernel_term_by_term():
     """From the definition, one complex number after the other."""
-    model = pair(discretisation)[0].requires_grad_(False)
+    model = pair()[0].requires_grad_(False)
     K = model.kernel(6)
     for d in (0, 2):
         delta = math.exp(model.log_dt[d])
@@ -47,22 +41,10 @@ def test_the_kernel_term_by_term(discretisation):
             total = 0j
             for n in range(4):
                 A = complex(-math.exp(model.log_A_real[d, n]), model.A_imag[d, n])
-                if discretisation == "zoh":
-                    a = math.e ** (delta * A)
-                    b = (a - 1) / A
-                else:
-                    a = (1 + delta * A / 2) / (1 - delta * A / 2)
-                    b = delta / (1 - delta * A / 2)
+                a = math.e ** (delta * A)
+                b = (a - 1) / A
                 total += complex(*model.C[d, n].tolist()) * b * a**step
             assert float(K[d, step]) == pytest.approx(2 * total.real, rel=1e-10, abs=1e-12)
-
-
-def test_rates():
-    lin, inv = rates(8, "lin"), rates(8, "inv")
-    assert lin.real.eq(-0.5).all() and inv.real.eq(-0.5).all()
-    assert torch.allclose(lin.imag, math.pi * torch.arange(4))
-    assert inv.imag.tolist() == pytest.approx([8 / math.pi * (8 / (2 * n + 1) - 1) for n in range(4)])
-    assert (inv.imag.diff() < 0).all() and inv.imag[-1] > 0
 
 
 def test_first_weights():
@@ -78,5 +60,3 @@ def test_first_weights():
     assert float(model.D.detach().std()) == pytest.approx(1, abs=0.1)
     bound = 500**-0.5
     assert 0.99 * bound < model.output_linear.weight.abs().max() <= bound
-    inverse = drawn(0, S4D, 2, 6, init="inv")
-    assert torch.allclose(inverse.A_imag[1], rates(6, "inv").imag)

@@ -134,7 +134,7 @@ def test_ids_are_scaled_and_a_tied_table_is_one():
 )
 def test_what_an_encoder_decoder_shares(tied, shared, tables):
     model = Transformer(7, 7, width=8, heads=2, layers=1, tied=tied, shared=shared)
-    weights = [model.source_embedding.weight, model.decoder.embedding.weight, model.decoder.readout.weight]
+    weights = [model.encoder.embedding.weight, model.decoder.embedding.weight, model.decoder.readout.weight]
     assert len({id(weight) for weight in weights}) == tables and all(weight.shape == (7, 8) for weight in weights)
 
 

@@ -25,8 +25,8 @@ EXCUSED = {
     "vmap": ["xl-adaptive"],  # how many ids a cluster has is a value
 }
 # Of any length once exported; in the others a loop over steps, chunks or words is rolled out, as long as it was.
-ANY_LENGTH = ("bag", "mixers-none", "mixers-rotary", "mixers-alibi", "mlstm-parallel", "min-gru-log", "min-lstm-log")
-ANY_LENGTH += ("s4d-convolution", "rwkv-channel", "retention-parallel", "tcn", "local", "r-transformer", "encoder")
+ANY_LENGTH = ("bag", "mixers-none", "mixers-rotary", "mixers-alibi")
+ANY_LENGTH += ("s4d-convolution", "rwkv-channel", "tcn", "local", "r-transformer", "encoder")
 ANY_LENGTH += ("transformer", "translator", "xl", "gpt", "plain-gpt", "bert", "bytenet", "convs2s")
 
 

@@ -119,8 +119,6 @@ MAP, KEYS = np.array([[0.1, 0.9], [0.6, 0.4], [0.0, 0.2]]), (["fifty", "four"], 
     [
         (lambda ax: attention_heatmap(ax, np.ones((2, 3)), "ab", "cd"), r"must have shape \(2, 2\), got \(2, 3\)"),
         (lambda ax: attention_heatmap(ax, -np.ones((2, 2)), "ab", "cd"), "weights must be finite and at least 0"),
-        (lambda ax: attention_stack({}, "ab", "cd", border=1), "maps must hold at least one map, got none"),
-        (lambda ax: attention_panels({}, xlabel="x", ylabel="y"), "maps must hold at least one map, got none"),
         (lambda ax: describe_alignment(["fifty"], ["vier"], MAP), r"weights must have shape \(1, 1\), got \(3, 2\)"),
         (lambda ax: draw_alignment(*KEYS, MAP * np.nan, marked=[], rows=0), "weights must"),
         (lambda ax: draw_alignment(*KEYS, MAP, marked=[3], rows=0), r"marked must hold rows from 0 to 2, got \[3\]"),

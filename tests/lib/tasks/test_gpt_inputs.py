@@ -20,13 +20,6 @@ def test_every_task_by_hand() -> None:
     assert make.multiple_choice([5], [[6], [7, 8]]) == [[20, 5, 21, 6, 22], [20, 5, 21, 7, 8, 22]]
 
 
-def test_a_batch_is_padded_behind_and_says_where_the_extract_tokens_are() -> None:
-    make = inputs()
-    x, places = make.batch(make.multiple_choice([5], [[6], [7, 8]]))
-    assert x.tolist() == [[20, 5, 21, 6, 22, 0], [20, 5, 21, 7, 8, 22]] and places.tolist() == [4, 5]
-    assert (x.gather(1, places[:, None]) == EXTRACT).all()
-
-
 def test_a_row_as_long_as_the_positions_is_allowed_and_no_longer_one() -> None:
     make = inputs()
     assert len(make.entailment([5, 6, 7], [8, 9])) == 8
@@ -43,7 +36,6 @@ test_what_is_not_allowed = refusals(
         (lambda: inputs().entailment([5], []), "text must hold ids of shape"),
         (lambda: inputs().classification([23]), "text must hold ids from 0 to 22, got 23"),
         (lambda: inputs().classification([5, EXTRACT]), "text must hold no special tokens, which are set here, got 22"),
-        (lambda: inputs().batch([[START, 5]]), "rows must end in the extract token and have at most 8 ids"),
     ],
     plain=True,
 )

@@ -16,9 +16,7 @@ SIGN = np.asarray(["over" if x[:, 0].mean() > 5 else "under" for x in X])
 TOTAL = [1000 + x.sum() for x in X]
 LABELS = {"classes": SIGN, "numbers": TOTAL}
 STEPS = {"classes": [list(x[:, 0] > 5) for x in X], "numbers": [x.cumsum(0)[:, 1] for x in X]}
-CASES = [
-    (kind, every, pooling) for kind in LABELS for every, pooling in ((0, "last"), (0, "mean"), (1, "last"), (1, "mean"))
-]
+CASES = [(kind, every) for kind in LABELS for every in (0, 1)]
 
 
 class Frame:
@@ -37,8 +35,8 @@ class Frame:
 
 @pytest.fixture(params=CASES, ids=str)
 def task(request):
-    kind, every, pooling = request.param
-    return TableTask(X, (STEPS if every else LABELS)[kind], kind, pooling=pooling)
+    kind, every = request.param
+    return TableTask(X, (STEPS if every else LABELS)[kind], kind)
 
 
 def whole(task, split="train"):
@@ -60,16 +58,15 @@ def test_padding_counts_nowhere(task):
     assert (task.weight(y) == len(y)) != task.every and task.metrics(prediction, y)["loss"] < 10
 
 
-def test_the_last_real_step_and_the_mean_are_what_is_asked():
-    for pooling, answer in (("last", -1), ("mean", slice(None))):
-        task = TableTask(X, TOTAL, "numbers", pooling=pooling)
-        x, y = whole(task)
-        for row, at in enumerate(task.rows["train"]):
-            size, prediction = len(X[at]), torch.zeros(*x.shape[:2], 1)
-            prediction[row, :size][answer] = 3.0
-            labels = (torch.tensor(TOTAL)[task.rows["train"]] - task.mean) / task.spread
-            guess = torch.zeros(len(y)).index_fill(0, torch.tensor(row), 3.0)
-            assert task.loss(prediction, y).item() == pytest.approx((guess - labels).square().mean().item(), rel=1e-4)
+def test_the_last_real_step_is_what_is_asked():
+    task = TableTask(X, TOTAL, "numbers")
+    x, y = whole(task)
+    for row, at in enumerate(task.rows["train"]):
+        prediction = torch.zeros(*x.shape[:2], 1)
+        prediction[row, len(X[at]) - 1] = 3.0
+        labels = (torch.tensor(TOTAL)[task.rows["train"]] - task.mean) / task.spread
+        guess = torch.zeros(len(y)).index_fill(0, torch.tensor(row), 3.0)
+        assert task.loss(prediction, y).item() == pytest.approx((guess - labels).square().mean().item(), rel=1e-4)
 
 
 def test_scales_come_from_training_alone():
@@ -158,15 +155,15 @@ def test_a_long_table_is_cut_and_no_sequence_has_rows_of_two_groups(split):
 
 def test_weights_change_the_loss_and_no_metric():
     y = [0] * 30 + [1] * 10
-    plain, even, own = (TableTask(X, y, weights=weights) for weights in (None, "balanced", {0: 1, 1: 5}))
+    plain, even = (TableTask(X, y, weights=weights) for weights in (None, "balanced"))
     x, labels = whole(plain)
     told = torch.tensor(y)[plain.rows["train"]]
     prediction = torch.randn(*x.shape[:2], 2, generator=generator())
     last = prediction[labels >= 0]
-    for task, weights in ((even, len(told) / 2 / told.bincount()), (own, torch.tensor([1.0, 5.0]))):
-        assert task.loss(prediction, labels) == torch.nn.functional.cross_entropy(last, told, weights)
-        assert task.loss_weight(labels) == pytest.approx(weights[told].sum().item())
-        assert task.metrics(prediction, labels) == plain.metrics(prediction, labels)
+    weights = len(told) / 2 / told.bincount()
+    assert even.loss(prediction, labels) == torch.nn.functional.cross_entropy(last, told, weights)
+    assert even.loss_weight(labels) == pytest.approx(weights[told].sum().item())
+    assert even.metrics(prediction, labels) == plain.metrics(prediction, labels)
 
 
 def test_baselines_by_hand():
@@ -226,10 +223,8 @@ WRONG = {
     r"groups must have shape \(40,\), one for each entry of x, got \(2,\)": {"groups": [0, 1]},
     "groups must be given with by='group', got None": {"by": "group"},
     "splits must be three positive numbers whose sum is 1, got": {"splits": (0.5, 0.5)},
-    "weights must be 'balanced' or numbers by class, got 'even'": {"weights": "even"},
-    "weights must be positive, one for each of .*, got {'over': 1}": {"weights": {"over": 1}},
+    "weights must be one of .*, got 'even'": {"weights": "even"},
     "weights must be None for numbers, got 'balanced'": {"y": TOTAL, "weights": "balanced"},
-    "pooling must be one of .*, got 'max'": {"pooling": "max"},
 }
 
 

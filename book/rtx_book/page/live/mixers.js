@@ -14,15 +14,15 @@ RTX.part('mixers', (RTX) => {
     selective({keep, write, low: {v: [low]}}, x) {
       return {a: linear(keep, x).map((v) => low + (1 - low) * sigmoid(v)), b: linear(write, x)}
     },
-    // rtx_lib.models.min_rnn: g, whether candidates are made positive; normalised, of minLSTM, whether f + i = 1
-    minGRU(w, x, {H, g}) {
+    // rtx_lib.models.min_rnn; normalised, of minLSTM: whether f + i = 1
+    minGRU(w, x, {H}) {
       const block = blocks(linear(w.linear, x), H), z = block(1).map(sigmoid), candidate = block(0)
-      return {a: z.map((v) => 1 - v), b: z.map((v, j) => v * (g ? positive(candidate[j]) : candidate[j]))}
+      return {a: z.map((v) => 1 - v), b: z.map((v, j) => v * positive(candidate[j]))}
     },
-    minLSTM(w, x, {H, g, normalised}) {
+    minLSTM(w, x, {H, normalised}) {
       const block = blocks(linear(w.linear, x), H), f = block(1).map(sigmoid), i = block(2).map(sigmoid), candidate = block(0)
       const share = (v, j) => v / (normalised ? f[j] + i[j] : 1)
-      return {a: f.map(share), b: i.map((v, j) => share(v, j) * (g ? positive(candidate[j]) : candidate[j]))}
+      return {a: f.map(share), b: i.map((v, j) => share(v, j) * positive(candidate[j]))}
     },
   }
   function kindOf(w, H, place) {
@@ -32,10 +32,10 @@ RTX.part('mixers', (RTX) => {
   }
 
   class Diagonal {
-    constructor(w, place, {positive_states: g = true, normalised = true} = {}) {
+    constructor(w, place, {normalised = true} = {}) {
       const H = (w.out?.weight.c) ?? (w.keep?.weight.r) ?? w.linear?.weight.c
       this.w = w
-      this.options = {H, g, normalised}
+      this.options = {H, normalised}
       this.kind = kindOf(w, H, place)
       this.reset()
     }
@@ -72,7 +72,7 @@ RTX.part('mixers', (RTX) => {
   // rtx_lib.layers.Readout of one of these layers, or rtx_lib.layers.mixing.MixerStack of several. Without an embedding
   // it reads the bit as a number, or as one of two columns.
   class BitReader {
-    // settings: nonlinearity, reset, update of cells; positive_states, normalised of minimal layers; heads
+    // settings: nonlinearity, reset, update of cells; normalised of minLSTM; heads
     constructor(weights, settings = {}) {
       const w = this.w = tree(weights)
       const made = (own, prefix) => own.weight_hh_l0 ? new Cells(weights, prefix, settings)
