@@ -97,10 +97,8 @@ def test_what_is_typed_is_asked_for_and_judged(widget):
     field = page.get_by_label("The sequence")
     field.fill("A1, b2 a3 b a q")
     wanted = of_the_library("a1b2a3baq")[0][6:]
-    judged = [
-        f"{answer} {'right' if answer == own else 'wrong' if own else 'never said'}"
-        for answer, own in zip(wanted, ["2", "3", None], strict=True)
-    ]
+    pairs = zip(wanted, ["2", "3", None], strict=True)
+    judged = [f"{said} {'right' if said == own else 'wrong' if own else 'never said'}" for said, own in pairs]
     assert field.input_value() == "a1, b2 a3 b a q" and cells(page, "asked") == ["b", "a", "q"]
     assert cells(page, "said") == ["2", "3", "–"] and cells(page, "answer") == judged
     right = sum("right" in one for one in judged)
@@ -110,10 +108,8 @@ def test_what_is_typed_is_asked_for_and_judged(widget):
 
 FAULTS = {
     "": "Nothing is typed.",
-    " , ": "Nothing is typed.",
     "a1 b?": "Letters go from a to z, digits from 0 to 9, and “?” is neither.",
     "a1 🙂": "Letters go from a to z, digits from 0 to 9, and “🙂” is neither.",
-    "שלום": "Letters go from a to z, digits from 0 to 9, and “ש” is neither.",
     "4a": "A digit stands behind its letter, and “4” at place 1 stands behind none.",
     "a1 2": "A digit stands behind its letter, and “2” at place 3 stands behind none.",
     "a" * 65: "At most 64 letters and digits are read, not 65.",
@@ -133,9 +129,8 @@ def test_what_cannot_be_read_is_told_and_what_stood_there_stays(widget):
     field.fill("k7")
     told(page, "1 pair, 0 questions.")
     assert field.get_attribute("aria-invalid") == "false" and cells(page, "answer") == []
-    assert page.locator(".lookup-title").all_inner_texts()[1] == (
-        "Layer 2: a question looks at its digit, of which there is none."
-    )
+    title = page.locator(".lookup-title").all_inner_texts()[1]
+    assert title == "Layer 2: a question looks at its digit, of which there is none."
 
 
 def test_pairs_are_drawn_and_a_key_is_said_twice(widget):

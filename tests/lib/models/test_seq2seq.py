@@ -103,11 +103,6 @@ def test_weights_that_a_hook_returns_are_used(attention):
     assert relative_error(state[0], alike_state[0]) < 1e-12
 
 
-def test_without_attention_there_is_no_tap():
-    with pytest.raises(ValueError, match="weights_tap"), record_attention(make(None)):
-        pass
-
-
 def test_initial_weights_follow_their_rule():
     model = drawn(0, Seq2Seq, 50, 60, width=30, hidden_size=40, attention="additive")
     for table in (model.source_embedding, model.target_embedding):
