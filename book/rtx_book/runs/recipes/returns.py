@@ -124,7 +124,7 @@ def trial(recipe: Recipe, lr: float) -> Recipe:
 
 def trials(recipes: Iterable[Recipe]) -> list[Recipe]:
     """All that may be asked for of the recipes."""
-    return [trial(recipe, lr) for recipe in recipes for lr in (1e-4, 3e-4, 1e-3, *RATES, 1e-1, 3e-1)]
+    return [trial(recipe, lr) for recipe in recipes for lr in (1e-4, 3e-4, 1e-3, *RATES, 1e-1, 3e-1, 1.0)]
 
 
 TUNED = [recipe for recipe in RECIPES if not recipe.name.startswith("state-") and not recipe.name.endswith("-bare")]
