@@ -117,9 +117,12 @@ def loss_against_memory(
 def gain_per_position(losses: Tensor, memories: Sequence[int]) -> Tensor:
     """What each position of extra memory gains, in nats: -(loss difference) / (memory difference), (..., C - 1).
 
-    ``losses`` (..., C) belong to the C lengths in ``memories``, which increase.
+    ``losses`` (..., C) belong to the C lengths in ``memories``, which increase. Raises ``ValueError`` for others.
     """
     lengths = torch.tensor([*memories], dtype=torch.float64)
+    if len(lengths) < 2 or not (lengths.diff() > 0).all() or losses.shape[-1:] != lengths.shape:
+        got = f"{list(memories)} for losses {tuple(losses.shape)}"
+        raise ValueError(f"memories must be at least two increasing lengths, one for each loss, got {got}")
     return -losses.detach().cpu().double().diff() / lengths.diff()
 
 
@@ -209,4 +212,7 @@ def _nll(y: Tensor, target: Tensor) -> Tensor:
 
 def _stack(losses: Mapping[str, Tensor]) -> Tensor:
     """(models, C, N), checked."""
-    return torch.stack([expect(table, "C N", "losses").detach().cpu().double() for table in losses.values()])
+    tables = torch.stack([expect(table, "C N", "losses").detach().cpu().double() for table in losses.values()])
+    if not tables.isfinite().all():
+        raise ValueError("losses must be finite, got others")
+    return tables

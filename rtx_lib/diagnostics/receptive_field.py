@@ -45,6 +45,7 @@ def input_influence(
     generator
         Draws the signs; torch's global one if None.
     """
+    expect_each(samples=1 if samples is None else samples)
     output, inputs = _run(model, x, embedding)
     squares = torch.zeros(x.shape[:2], dtype=torch.float64)
     for v in _cotangents(output, samples, generator) if output.requires_grad else ():

@@ -33,7 +33,7 @@ LEAST_RATE = 1e-4  # the share of the learning rate at which its fall ends
 
 def noise_distribution(counts: Tensor, power: float = 0.75) -> Tensor:
     """P_n(w) = n(w)^(3/4) / sum_v n(v)^(3/4), from which noise is drawn (section 2.2): (V,) from counts n (V,)."""
-    raised = counts.double() ** power
+    raised = _expect_counts(counts).double() ** power
     return raised / raised.cumsum(0)[-1]
 
 
@@ -43,7 +43,7 @@ def cumulative_table(counts: Tensor, power: float = 0.75) -> Tensor:
     Of a random whole number below the last entry, the first word with an entry above it is distributed as P_n. The
     authors' code has a table of 10^8 words for the same end; this one is gensim's.
     """
-    raised = counts.double() ** power
+    raised = _expect_counts(counts).double() ** power
     upto = raised.cumsum(0)
     return (upto / upto[-1] * LARGEST).round().long()
 
@@ -67,7 +67,8 @@ def keep_probability(counts: Tensor, sample: float = 1e-3, rule: str = "code") -
         ``"code"`` or ``"paper"``.
     """
     expect_each(rule=(rule, RULES), sample=(sample, "(0, inf]"))
-    ratio = sample / (counts.double() / counts.sum())
+    counts = _expect_counts(counts).double()
+    ratio = sample / (counts / counts.sum())
     return (ratio.sqrt() + (ratio if rule == "code" else 0)).clamp(max=1)
 
 
@@ -106,7 +107,7 @@ class Word2Vec(nn.Module):
 
     def __init__(self, vocabulary: int, width: int, *, kind: str = "skip-gram") -> None:
         super().__init__()
-        expect_each(kind=(kind, KINDS))
+        expect_each(vocabulary=vocabulary, width=width, kind=(kind, KINDS))
         self.vocabulary, self.width, self.kind = vocabulary, width, kind
         self.inputs = nn.Parameter(torch.empty(vocabulary, width).uniform_(-0.5, 0.5) / width)  # W_in
         self.outputs = nn.Parameter(torch.zeros(vocabulary, width))  # W_out
@@ -242,3 +243,9 @@ def _move(table: Tensor, ids: Tensor, steps: Tensor, limit: float | None) -> Non
     if limit is not None:
         step *= (limit / step.norm(dim=1, keepdim=True)).clamp(max=1)
     table.index_add_(0, found, step)
+
+
+def _expect_counts(counts: Tensor) -> Tensor:
+    if counts.ndim != 1 or not bool((counts >= 0).all()) or not bool((counts > 0).any()):
+        raise ValueError(f"counts must be (V,), at least 0 and one above it, got {str(counts.tolist())!r:.60}")
+    return counts

@@ -16,19 +16,23 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_each
+from rtx_lib.shapes import expect, expect_each, expect_fits, expect_ids
 
 NO_LABEL = -100  # which torch's cross-entropy leaves out
 
 
 def draw_orders(size: int, length: int, generator: torch.Generator) -> Tensor:
     """Orders (B, T), each of the T! equally likely."""
+    expect_each(size=size, length=length)
     return torch.rand(size, length, generator=generator, dtype=torch.float64).argsort(1)
 
 
 def rank_of(order: Tensor) -> Tensor:
-    """Ranks (B, T) of orders (B, T), or the other way round."""
-    return order.argsort(1)
+    """Ranks (B, T) of orders (B, T), or the other way round; ValueError where a row is no permutation of 0..T-1."""
+    rank = expect_ids(order, None, "order").argsort(1)
+    if not (order.gather(1, rank) == torch.arange(order.shape[1])).all():
+        raise ValueError(f"order must hold permutations of 0..{order.shape[1] - 1}, got {order.tolist()}")
+    return rank
 
 
 def rank_in_windows(rank: Tensor, length: int) -> Tensor:
@@ -36,6 +40,7 @@ def rank_in_windows(rank: Tensor, length: int) -> Tensor:
 
     The code draws one permutation of a window and uses it for all.
     """
+    rank_of(rank)
     window = rank.shape[1]
     expect_each(length=(length, f"multiple of {window}"))
     return (torch.arange(0, length, window)[:, None] + rank[:, None]).flatten(1)
@@ -55,10 +60,15 @@ def seen_under(rank: Tensor, target: Tensor | None = None, functional: Tensor | 
     rank
         Any whole numbers from 0 on. Those of plain tokens are not looked at.
     target, functional
-        Bool (B, T), never both. All are targets if None, and none is functional.
+        Bool (B, T). All are targets if None, and none is functional.
     """
+    expect_ids(rank, None, "rank")
+    expect_fits("target", target, tuple(rank.shape))
+    expect_fits("functional", functional, tuple(rank.shape))
     target = torch.ones_like(rank, dtype=torch.bool) if target is None else target
     functional = torch.zeros_like(target) if functional is None else functional
+    if (target & functional).any():
+        raise ValueError("target must not hold functional tokens, got some that are both")
     rank = torch.where(target | functional, rank, -1)
     own = torch.where(target, rank, rank + 1)  # who is no target sees itself
     return rank[:, None] < own[:, :, None]
@@ -94,7 +104,7 @@ def draw_spans(starts: Tensor, count: int, generator: torch.Generator, *, longes
         How many tokens to choose, at most T: exactly as many are chosen.
     """
     length, missing = len(expect(starts, "T", "starts")), count
-    expect_each(count=(count, f"[1, {length}]"))
+    expect_each(longest=longest, share=share, count=(count, f"[1, {length}]"))
     odds = 1 / torch.arange(1, longest + 1, dtype=torch.float64)
     words = starts.nonzero()[:, 0].tolist()
     chosen, at = torch.zeros(length, dtype=torch.bool), 0
@@ -139,6 +149,7 @@ def lay_out(
         (B, N), the ids at the targets; -100 where there is none.
     """
     special = torch.isin(ids, torch.tensor(functional, dtype=ids.dtype))
+    expect_fits("chosen", chosen, tuple(ids.shape))
     rank = rank_in_windows(draw_orders(len(ids), window, generator), ids.shape[1])
     target = chosen & ~special
     targets = places_of(target, count)

@@ -7,7 +7,6 @@ import pytest
 import torch
 from live.parity import BAR, arrays, disturb, error
 from live.widgets import GIVEN, press, status
-from pages import page_checks
 
 from rtx_lib.diagnostics.attention import record_attention
 from rtx_lib.layers import MixerStack, SelectiveRecurrence
@@ -178,10 +177,3 @@ def test_a_row_is_chosen_by_press_and_by_arrow(widget):
     assert page.get_by_role("slider", name="Place").input_value() == "3"
     page.get_by_role("slider", name="Place").press("ArrowRight")
     assert words().startswith("At “2”, place 4: ") and "It answers" not in words()
-
-
-def test_a_long_sequence_scrolls_in_its_box(widget):
-    page = widget("lookup", context={"viewport": page_checks.PHONE}, text="a1b2" * 8 + "abcd" * 8)
-    assert page.locator(".lookup-map").count() == 2 and len(cells(page, "answer")) == 32
-    assert all(page.locator(".lookup-box").evaluate_all("all => all.map((box) => box.scrollWidth > box.clientWidth)"))
-    assert not page_checks.overflow(page) and not page_checks.small_text(page)

@@ -66,11 +66,6 @@ def test_what_is_lit_has_a_way_to_the_last_output() -> None:
     assert ax.get_title() == "ConvS2S, 3 layers: 7 of 16 inputs"
 
 
-def test_a_field_in_words() -> None:
-    assert reading.describe_field(CONVS2S, 2, "X") == "X, 2 layers: output 16 sees 5 of 16 inputs, from input 12 on."
-    assert reading.describe_field(MODELS["self-attention"], 1, "X") == "X, 1 layer: output 16 sees all 16 inputs."
-
-
 def test_the_explorer_has_a_frame_for_each_model_and_depth() -> None:
     page = reading.field_explorer(MODELS, title="All sees all").data
     frames = re.findall(r'<div class="frame" data-label="([^"]*)"( hidden)?>', page)

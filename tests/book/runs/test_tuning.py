@@ -152,7 +152,9 @@ def test_a_mixer_has_the_rate_of_the_least_median_on_validation_and_looks_beyond
 
 def test_every_rate_is_the_one_that_its_trials_chose():
     tuned = [(recipe, seeds) for seeds, recipes in tuning.TUNED.items() for recipe in recipes]
-    chosen = {recipe.name: (tuning.returned(recipe, runs_folder(), seeds=seeds)[0], recipe.lr) for recipe, seeds in tuned}
+    chosen = {
+        recipe.name: (tuning.returned(recipe, runs_folder(), seeds=seeds)[0], recipe.lr) for recipe, seeds in tuned
+    }
     assert {name: rates for name, rates in chosen.items() if rates[0] != rates[1]} == {}
 
 

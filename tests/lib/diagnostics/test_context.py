@@ -302,7 +302,10 @@ ASKED = (
     lambda model: context_losses(model, torch.tensor([0, 1, 0, 1, 4, 4]), [4], torch.tensor([4, 5])),
     lambda model: loss_by_position(model, [(torch.zeros(2, 4).long(), torch.full((2, 4), 4))]),
 )
-GROUPS = [(group() | {"a": torch.ones(4)}, r"losses must have shape \(C, N\), got \(4,\)")]
+GROUPS = [
+    (group() | {"a": torch.ones(4)}, r"losses must have shape \(C, N\), got \(4,\)"),
+    (group() | {"b": torch.full((4, 40), math.inf)}, "losses must be finite"),
+]
 GAINS = (lambda l: relative_gain(l, 0, 1), lambda l: relative_effective_context_length(l, [1, 2, 3, 4]))  # noqa: E741
 PIECE, OTHER = (text(8).view(2, 4),) * 2, (text(6).view(2, 3),) * 2
 STEPS = "contexts must be at least two lengths in equal steps upwards, one for each of the 4"
@@ -313,6 +316,7 @@ test_what_is_refused = refusals(
         *((partial(gain, losses), message) for gain in GAINS for losses, message in GROUPS),
         (lambda: loss_by_position(Bigram(table()), [(PIECE[0], OTHER[0])]), r"the symbols must have shape \(2, 4\)"),
         (lambda: loss_against_memory(make("xl"), lambda: [PIECE], [3, -1]), "memory must be at least 0, got -1"),
+        (lambda: gain_per_position(torch.ones(2), [4, 4]), "memories must be at least two increasing lengths"),
         *((partial(relative_gain, group(), 0, c), "wider must be at least 0 and below 4") for c in (4, -1)),
         *(
             (partial(relative_gain, group(), 0, 1, share=share), "share must be above 0 and at most 1")

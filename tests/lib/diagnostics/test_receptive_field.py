@@ -168,6 +168,7 @@ test_bad_arguments = refusals(
     [
         (lambda m: input_influence(m, X[0]), r"x must have shape \(B, T, D\), got \(5, 3\)"),
         (lambda m: input_influence(Wrong(lambda x: X), X[..., 0].long()), "embedding must be given, .* got None"),
+        (lambda m: input_influence(m, X, samples=0), "samples must be at least 1, got 0"),
         (
             lambda m: input_influence(m, X, embedding=nn.Linear(3, 3)),
             "embedding must be called once, it was called 0 times",

@@ -210,6 +210,8 @@ REFUSED = {
     r"y must have shape \(2, 3, 4\), got \(2, 1, 4\)": lambda m: m.update((WORDS, OTHERS), Y[:, :1], 0.1),
     "limit must be above 0 or None, got -1.0": lambda m: word2vec.fit_word2vec(m, [], limit=-1.0),
     "rule must be one of .* got 'gensim'": lambda m: word2vec.keep_probability(COUNTS, rule="gensim"),
+    "counts must be": lambda m: word2vec.cumulative_table(COUNTS * 0),
+    r"counts must be .* got '\[-500": lambda m: word2vec.noise_distribution(-COUNTS),
 }
 
 

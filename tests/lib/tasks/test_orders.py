@@ -161,7 +161,11 @@ def test_runs_choose_one_token_in_seven_and_the_rest_is_single() -> None:
 
 RANK, SOME = torch.arange(4).expand(2, 4), torch.zeros(2, 4, dtype=torch.bool)
 BAD = {
+    r"order must hold permutations of 0..2, got \[\[2, 1": lambda: rank_of(tensor([[2, 1, 0], [0, 2, 2]])),
+    r"order must hold permutations of 0..2, got \[\[1, 2, 3\]\]": lambda: rank_of(tensor([[1, 2, 3]])),
     "length must be a multiple of 4, got 6": lambda: rank_in_windows(RANK, 6),
+    r"target must be broadcastable to \(2, 4\), got shape \(2, 3\)": lambda: seen_under(RANK, SOME[:, 1:]),
+    "target must not hold functional tokens": lambda: seen_under(RANK, ~SOME, ~SOME),
     "count must be at least 4, got 3": lambda: places_of(~SOME, 3),
     "count must be at least 1 and at most 5, got 6": lambda: draw_spans(torch.ones(5) > 0, 6, generator()),
 }
