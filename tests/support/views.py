@@ -27,7 +27,7 @@ PARTS = [
     ),
     (
         "def draw(a):\n    fig, ax = plt.subplots()\n    ax.plot([0, a], [0, 1])\n    return fig\n\n"
-        "explorer(draw, [1, 2, 3], 'slope', alt='a line whose slope changes')",
+        "explorer(draw, [1, 2, 3], 'slope', alt=lambda slope: f'a line of slope {slope}')",
         [],
     ),
     ("slider(draw, [1, 2, 3], 'slope')", ["live"]),
