@@ -65,9 +65,7 @@ def folder(tmp_path, monkeypatch):
     (place / "widget-probe.js").write_text(PROBE)
     monkeypatch.setitem(live.PARTS, "probe", ("widget-probe",))
     monkeypatch.setattr(live, "folder", lambda: place)
-    live._asset.cache_clear()
-    yield place
-    live._asset.cache_clear()
+    return place
 
 
 @pytest.fixture
