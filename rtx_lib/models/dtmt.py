@@ -150,11 +150,8 @@ class DTMT(nn.Module):
 
         Parameters
         ----------
-        x
-            The pair (source (B, S), target_in (B, T)) of ids. Each source holds at least one word, then padding (0)
-            only; padding changes nothing. target_in_t is the symbol before the one that step t predicts.
-        state
-            What an earlier piece of target_in ended in; the source is then not read again and may be None.
+        x, state
+            As in :meth:`rtx_lib.models.seq2seq.Seq2Seq.forward`.
 
         Returns
         -------

@@ -328,12 +328,8 @@ def optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:
     betas = (recipe.betas[0], recipe.betas[1])
     if not recipe.weight_decay:
         return torch.optim.Adam(groups, lr=recipe.lr, betas=betas)
-    parted: list[dict[str, Any]] = []
-    for group in groups:
-        parted.append(
-            group | {"params": [p for p in group["params"] if p.ndim >= 2], "weight_decay": recipe.weight_decay}
-        )
-        parted.append(
-            group | {"params": [p for p in group["params"] if p.ndim < 2], "weight_decay": 0.0}
-        )  # norms, biases
+    decayed = [group | {"params": [p for p in group["params"] if p.ndim >= 2]} for group in groups]
+    others = [group | {"params": [p for p in group["params"] if p.ndim < 2]} for group in groups]  # norms and biases
+    parted = [group | {"weight_decay": recipe.weight_decay} for group in decayed]
+    parted += [group | {"weight_decay": 0.0} for group in others]
     return torch.optim.AdamW([group for group in parted if group["params"]], lr=recipe.lr, betas=betas)
