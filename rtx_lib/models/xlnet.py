@@ -217,6 +217,7 @@ class XLNet(nn.Module):
         more
             For :meth:`encodings`.
         """
+        shapes.expect_each(memory=(self.memory, 0))
         batch, length = (ids := shapes.expect_ids(ids, self.input_size, "ids").long()).shape
         shapes.expect_fits("seen", seen, (batch, length, length))
         shapes.expect_like(ids, optional=True, segments=(segments, ids.shape), targets=(targets, (batch, "N")))
@@ -309,6 +310,7 @@ class TwoWayXLNet(XLNet):
 
     def remember(self, memory: Tensor, content: Tensor) -> Tensor:
         """The last ``memory`` positions of [memory; content[:reuse]], from which no gradient goes back."""
+        shapes.expect_each(reuse=1 if self.reuse is None else self.reuse)
         return super().remember(memory, content[:, : self.reuse])
 
     def encodings(self, past: int, length: int, backwards: Tensor | None = None) -> Tensor:
