@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 import torch
 from live.parity import BAR, arrays, disturb, error
-from live.widgets import GIVEN, press, status
+from live.widgets import GIVEN, cells, press, told
 from pages import page_checks
 from torch import nn
 
@@ -137,13 +137,8 @@ def test_what_is_typed_is_bits_or_is_told_why_not(live):
 # ---- the widget
 
 
-def row(page, name):
-    head = page.get_by_role("rowheader", name=name, exact=True)
-    return [text.split()[0] for text in page.locator("tr", has=head).locator("td").all_inner_texts() if text.strip()]
-
-
 def digits(page, name):
-    return "".join(row(page, name))
+    return "".join(text.split()[0] for text in cells(page, name))
 
 
 def wrong(page, name):
@@ -160,12 +155,6 @@ def wrong(page, name):
         })"""
         )
     )
-
-
-def told(page, begins):
-    """What is said, once it begins so."""
-    page.wait_for_function("(text) => document.querySelector('[role=status]').innerText.startsWith(text)", arg=begins)
-    return status(page)
 
 
 def test_answers_stand_below_the_bits_and_wrong_ones_are_marked(widget):

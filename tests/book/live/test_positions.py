@@ -22,10 +22,8 @@ READ = """({weights, positions, heads, ids, options}) => {
 def made(scheme, size, seed=0):
     width, heads, layers, clip, _ = size
     torch.manual_seed(seed)
-    model = CausalTransformer(
-        16, 16, vocabulary=16, width=width, heads=heads, layers=layers, positions=scheme, clip=clip, length=200
-    )
-    return disturb(model, 0.3, seed)
+    sizes = {"width": width, "heads": heads, "layers": layers, "clip": clip, "length": 200}
+    return disturb(CausalTransformer(16, 16, vocabulary=16, positions=scheme, **sizes), 0.3, seed)
 
 
 @torch.no_grad()

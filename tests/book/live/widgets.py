@@ -182,3 +182,15 @@ def press(page, name):
 
 def status(page):
     return page.locator("[role=status]").inner_text()
+
+
+def told(page, begins):
+    """What is said, once it begins so."""
+    page.wait_for_function("(text) => document.querySelector('[role=status]').innerText.startsWith(text)", arg=begins)
+    return status(page)
+
+
+def cells(page, name):
+    """The texts of the table's row of this name, with the words that are there for the ear alone."""
+    head = page.get_by_role("rowheader", name=name, exact=True)
+    return page.locator("tr", has=head).locator("td").all_text_contents()

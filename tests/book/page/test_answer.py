@@ -129,9 +129,8 @@ def test_every_set_of_the_options(page):
 
 
 def test_a_choice(page):
-    opened = page(
-        made(positions.check_slip, right="c", kind="choice", options={"a": "small", "b": "other", "c": "one"})
-    )
+    options = {"a": "small", "b": "other", "c": "one"}
+    opened = page(made(positions.check_slip, right="c", kind="choice", options=options))
     assert reply(opened) == "Choose an answer first."
     opened.get_by_label("other").check()
     assert reply(opened) == f"✗ Not yet: {in_python(positions.check_slip, 'b')}"

@@ -122,9 +122,3 @@ def test_there_and_back_every_number_is_the_same():
         return {name: v or None if name in words else float(v) if v else None for name, v in row.items()}
 
     assert [parsed(row) for row in csv.DictReader(io.StringIO(text))] == rows
-    assert [parsed(row) for row in csv.DictReader(io.StringIO(text.replace("0.02,", "0.03,", 1)))] != rows, "planted"
-
-
-def test_a_column_that_is_not_in_the_head_is_refused():
-    with pytest.raises(ValueError, match="fields not in fieldnames: 'more'"):
-        write_csv([dict.fromkeys(HEADER) | {"more": 1}])

@@ -254,12 +254,6 @@ def test_scores_of_several_numbers_and_bare_numbers(model, ids):
     assert torch.equal(sentence, ids[:1])
 
 
-# ---- what describes one map
-
-
-# ---- in a Transformer
-
-
 def test_rank_agreement_is_a_mean_of_means():
     maps = [torch.rand(n, 5) for n in (2, 4, 3)]
     others = [torch.rand_like(m) for m in maps]

@@ -64,9 +64,6 @@ def test_copy_baseline_is_the_loss_of_its_strategy(delay: int, length: int) -> N
     logits[:, : delay + length, 0] = 0.0
     logits[:, delay + length :, 1:9] = 0.0
     assert task.loss(logits, y).item() == pytest.approx(task.baselines()["no memory"], rel=1e-12)
-    # Planted mistake: a strategy that wastes probability on the blank must not meet the baseline.
-    logits[:, delay + length :, 0] = 0.0
-    assert task.loss(logits, y).item() > task.baselines()["no memory"] + 1e-3
 
 
 def test_copy_accuracy_counts_the_copied_symbols_only() -> None:

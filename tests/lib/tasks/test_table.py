@@ -85,11 +85,8 @@ def test_scales_come_from_training_alone():
 
 def test_arrays_tensors_frames_and_lists_are_one():
     x, y = RNG.normal(size=(30, 4, 2)), RNG.integers(0, 3, 30)
-    for same, labels in (
-        (torch.tensor(x), torch.tensor(y)),
-        (x.tolist(), y.tolist()),
-        ([Frame(a) for a in x], Frame(y[:, None])),
-    ):
+    tensors, frames = (torch.tensor(x), torch.tensor(y)), ([Frame(a) for a in x], Frame(y[:, None]))
+    for same, labels in (tensors, (x.tolist(), y.tolist()), frames):
         for one, two in zip(whole(TableTask(x, y)), whole(TableTask(same, labels)), strict=True):
             assert torch.equal(one, two)
     assert torch.equal(whole(TableTask(Frame(x[..., 0]), y))[0], whole(TableTask(x[..., :1], y))[0])

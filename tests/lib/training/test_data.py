@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from support.helpers import killed
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset, random_split
@@ -52,13 +53,9 @@ def test_batches_come_in_order_and_begin_anew():
 
 
 def test_rows_resume_from_a_checkpoint(tmp_path):
-    def halt(step, *_):
-        if step == 5:
-            raise KeyboardInterrupt
-
-    options = {"batch_size": 4, "checkpoint": tmp_path / "run", "checkpoint_every": 2}
+    options = {"batch_size": 4, "checkpoint": tmp_path / "run"}
     with pytest.raises(KeyboardInterrupt):
-        train(ROWS, after_step=halt, **options)
+        killed(train)(ROWS, **options)
     assert train(ROWS, **options).loss == train(ROWS, batch_size=4).loss
 
 
@@ -68,9 +65,8 @@ def test_held_out_data_are_evaluated():
         history = train(Pairs(BATCHES, loss, valid), model, loss=None, eval_every=9)
         expected = loss(model(X[:20])[0], Y[:20]).item()
         assert history.evaluations[0]["loss"] == pytest.approx(expected, rel=1e-5)
-        assert evaluate(model, Pairs(ROWS, loss), "train")["loss"] == pytest.approx(
-            loss(model(X)[0], Y).item(), rel=1e-5
-        )
+        whole = loss(model(X)[0], Y).item()
+        assert evaluate(model, Pairs(ROWS, loss), "train")["loss"] == pytest.approx(whole, rel=1e-5)
 
 
 class Bare:
