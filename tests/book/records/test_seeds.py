@@ -93,21 +93,14 @@ def test_none_one_and_no_line():
     assert gone["median"] is None and gone["diverged"] == 1 and gone["solved"] == 0
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs", "expected"),
-    [
-        ([1, 2, 3], [4, 5, 6], 1),
-        ([4, 5, 6], [1, 2, 3], -1),
-        ([1, 2, 4], [3, 5, 6], 0),
-        ([1, 2, 3], [3, 4, 5], 0),
-        ([1, 2], [4, 5, 6], None),
-        ([1, 2, 3], [4, 5], None),
-        ([], [], None),
-    ],
-)
-def test_one_is_better_only_with_every_seed(ours, theirs, expected):
-    assert seeds.verdict(ours, theirs) == expected
-    assert seeds.verdict(ours, theirs, metric="accuracy") == (None if expected is None else -expected)
+ENDS = {1: "123 456", -1: "456 123", 0: "124 356; 123 345", None: "12 456; 123 45;  "}  # a digit for each seed
+
+
+@pytest.mark.parametrize(("end", "case"), [(end, case) for end, cases in ENDS.items() for case in cases.split("; ")])
+def test_one_is_better_only_with_every_seed(end, case):
+    ours, theirs = ([*map(int, side)] for side in case.split(" "))
+    assert seeds.verdict(ours, theirs) == end
+    assert seeds.verdict(ours, theirs, metric="accuracy") == (None if end is None else -end)
 
 
 def test_what_is_better_is_told_with_its_distance():

@@ -71,7 +71,7 @@ def test_the_size_of_features_does_not_count():
 X, Y = torch.zeros(4, 3), torch.tensor([0, 1, 1, 0])
 test_what_does_not_fit = refusals(
     [
-        (lambda: linear_probe(torch.zeros(1, 4, 2), torch.arange(4.0)), "states must"),
+        (lambda: linear_probe(torch.zeros(1, 4, 2), torch.arange(4.0)), "sequences of states must be at least 2"),
         (lambda: linear_probe(torch.zeros(2, 4, 2), torch.arange(5.0)), "target must have shape"),
         (lambda: class_probe(X, Y, torch.zeros(2, 5), Y[:2]), r"test_x must have shape .* got \(2, 5\)"),
         (lambda: class_probe(X, Y[:3], X, Y), r"the classes of x must have shape \(4,\), got \(3,\)"),
