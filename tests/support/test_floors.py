@@ -1,6 +1,7 @@
 """Imports go down only: which part of the two packages may import which, the floors of the house."""
 
 import ast
+import graphlib
 import subprocess
 import sys
 from pathlib import Path
@@ -117,19 +118,11 @@ def circles(packages: list[Path]) -> list[str]:
         top = ast.Module([node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)], [])
         wanted = {imported for _, imported in imports(top, inside)}
         edges[name] = {next((n for n in (w, w.rpartition(".")[0]) if n in known), name) for w in wanted} - {name}
-    found, done = [], set()
-
-    def visit(name: str, way: list[str]) -> None:
-        if name in way:
-            found.append(" -> ".join([*way[way.index(name) :], name]))
-        elif name not in done:
-            for other in sorted(edges[name]):
-                visit(other, [*way, name])
-            done.add(name)
-
-    for name in sorted(edges):
-        visit(name, [])
-    return found
+    try:
+        graphlib.TopologicalSorter(edges).prepare()
+    except graphlib.CycleError as error:
+        return [" -> ".join(error.args[1])]
+    return []
 
 
 OURS = [ROOT / "rtx_lib", ROOT / "book" / "rtx_book"]

@@ -85,9 +85,8 @@ def widget(browser, tmp_path):
             visits.append((stack.enter_context(page_checks.visit(made, path.as_uri())), expected))
             page = visits[-1][0].page
             if ready:
-                page.wait_for_function(
-                    "n => document.querySelectorAll('figure[data-state=ready]').length === n", arg=count
-                )
+                started = "n => document.querySelectorAll('figure[data-state=ready]').length === n"
+                page.wait_for_function(started, arg=count)
             return page
 
         yield open_page

@@ -113,11 +113,15 @@ def rows(page):
     return page.eval_on_selector_all(".live-window-table tr", ROWS)
 
 
-def test_it_reads_the_letters_from_a_to_f_alone(typed):
+def test_it_reads_the_letters_from_a_to_f_alone_and_another_one_by_a_button(typed):
     letters, truths, answers, moved = rows(typed)
     assert "".join(letters) == "FACADEBEAD" and set(moved) == {"–"} and len(truths) == len(answers) == 10
+    typed.get_by_text("Another letter here").click()
+    assert "".join(rows(typed)[0]) == "FACADEBEAE"
     typed.fill("input[type=text]", "BAD day")
     assert "".join(rows(typed)[0]) == "BADDA"
+    typed.fill("input[type=text]", "")
+    assert rows(typed)[0] == [] and typed.get_by_text("Another letter here").is_disabled()
 
 
 def test_a_changed_letter_moves_the_states_of_the_windows_that_hold_it_and_no_other(typed):
@@ -135,13 +139,6 @@ def test_a_wider_window_holds_more_letters_and_the_run_shows_each(typed):
     first = typed.locator(".live-window-run > div > span:first-child").all_text_contents()
     assert first == ["·"] * 7 + ["F"]
     assert typed.get_by_role("slider", name="Position").get_attribute("aria-valuetext") == "1, the letter F"
-
-
-def test_another_letter_by_a_button_and_none_at_all(typed):
-    typed.get_by_text("Another letter here").click()
-    assert "".join(rows(typed)[0]) == "FACADEBEAE"
-    typed.fill("input[type=text]", "")
-    assert rows(typed)[0] == [] and typed.get_by_text("Another letter here").is_disabled()
 
 
 def test_on_a_phone_the_letters_scroll_to_the_one_that_is_picked(typed):

@@ -109,9 +109,8 @@ def tune():
 
 
 def pieces():
-    letters = SimpleNamespace(
-        vocabulary=["<unk>", *"abt", "a</w>", "t</w>", "at</w>", "bat</w>"], merges=[("a", "t</w>"), ("b", "at</w>")]
-    )
+    vocabulary, merges = ["<unk>", *"abt", "a</w>", "t</w>", "at</w>", "bat</w>"], [("a", "t</w>"), ("b", "at</w>")]
+    letters = SimpleNamespace(vocabulary=vocabulary, merges=merges)
     learned = BytePairs.learn("four hundred twelve, four hundred 你好\n" * 3, 12)
     sets = {"bytes": pack_merges(learned), "letters": pack_merges(letters)}
     return {"text": "four hundred", "presets": {"Chinese": "你好 at", "Spaces": "a   bat\tat"}, "sets": sets}
@@ -119,9 +118,8 @@ def pieces():
 
 def selected():
     kinds = {"Mamba": Mamba, "time-invariant": TimeInvariantMamba}
-    models = {
-        name: disturb(MixerStack(16, 16, kind, width=8, layers=2, vocabulary=16), 0.3) for name, kind in kinds.items()
-    }
+    sizes = {"width": 8, "layers": 2, "vocabulary": 16}
+    models = {name: disturb(MixerStack(16, 16, kind, **sizes), 0.3) for name, kind in kinds.items()}
     return {"models": models, "text": "." * 10 + "ab..c" + "." * 9 + "n..."}
 
 
@@ -132,10 +130,8 @@ def lookup():
 
 def scene():
     ways = {"once": "first", "at every word": "every", "looking back": "attention"}
-    models = {
-        name: disturb(Captioner(28, 18, told=told, width=4, hidden_size=6, channels=3), 0.3)
-        for name, told in ways.items()
-    }
+    sizes = {"width": 4, "hidden_size": 6, "channels": 3}
+    models = {name: disturb(Captioner(28, 18, told=told, **sizes), 0.3) for name, told in ways.items()}
     scans = {"small": [[[d] * 8] * 8 for d in range(10)], "big": [[[20 * d] * 11] * 11 for d in range(10)]}
     scenes = [[[3, "small", 2, 4], [7, "big", 15, 2]], [[1, "big", 0, 0], [2, "small", 12, 12], [5, "small", 2, 20]]]
     return {"models": models, "words": Scenes.words, "side": 28, "scans": scans, "scenes": scenes}
@@ -181,7 +177,11 @@ def told(page, begins):
     return status(page)
 
 
+def row(page, name):
+    """The cells of the table's row of this name."""
+    return page.locator("tr", has=page.get_by_role("rowheader", name=name, exact=True)).locator("td")
+
+
 def cells(page, name):
-    """The texts of the table's row of this name, with the words that are there for the ear alone."""
-    head = page.get_by_role("rowheader", name=name, exact=True)
-    return page.locator("tr", has=head).locator("td").all_text_contents()
+    """Their texts, with the words that are there for the ear alone."""
+    return row(page, name).all_text_contents()

@@ -181,6 +181,14 @@ def test_theme_button_by_keyboard(browser, address):
     context.close()
 
 
+def test_the_dark_theme_prints_on_white(contexts, address):
+    with visit(contexts["dark"], address + CHAPTERS[0]) as seen:
+        theme = "document.documentElement.dataset.theme"
+        assert seen.page.evaluate(theme) == "dark"
+        assert seen.page.evaluate(f"(dispatchEvent(new Event('beforeprint')), {theme})") == "light"
+        assert seen.page.evaluate(f"(dispatchEvent(new Event('afterprint')), {theme})") == "dark"
+
+
 def test_focus_is_visible_on_the_page_of_the_tests(opened, views_address):
     """The first stops of the Tab key, and every control of the book itself."""
     page = opened(views_address)

@@ -51,10 +51,8 @@ def test_a_line_a_model_in_its_look_smoothed() -> None:
 
 
 def test_eigenvalues_have_a_panel_a_model_and_a_frame_a_moment() -> None:
-    panels = {
-        "Mamba": [[[1.0, 0.5], [0.9, 0.5]], [[1.0, 0.999], [0.2, 0.204]]],
-        "DeltaNet": [[[1.0], [0.1 + 0.5j, 0.1 - 0.5j]], [[1.0], [-1.0]]],
-    }
+    panels = {"Mamba": [[[1.0, 0.5], [0.9, 0.5]], [[1.0, 0.999], [0.2, 0.204]]]}
+    panels["DeltaNet"] = [[[1.0], [0.1 + 0.5j, 0.1 - 0.5j]], [[1.0], [-1.0]]]
     told = {"Mamba": ["51 %", "50 %"], "DeltaNet": ["52 %", "100 %"]}
     fig, frames = pictures.spectrum_frames(panels, [0, 300], told)
     assert [side.tolist() for side in frames[1]["bit1-0"]] == [[0.2], [0]], "what agrees to two decimals is one mark"

@@ -19,10 +19,8 @@ def record(metric, value, seed=0, reached=True, recipe="race-x"):
 
 @pytest.fixture
 def race():
-    own = {
-        "digits": {"one": [0.95, 0.96, 0.97], "two": [0.5, None, 0.6]},
-        "adding": {"one": [0.001234, 0.0022, 0.0031], "two": [0.2, 0.2, 0.2]},
-    }
+    own = {"digits": {"one": [0.95, 0.96, 0.97], "two": [0.5, None, 0.6]}}
+    own["adding"] = {"one": [0.001234, 0.0022, 0.0031], "two": [0.2, 0.2, 0.2]}
     metrics = {"digits": ("accuracy", 0.9), "adding": ("mse", 0.01)}
     runs = {
         (task, lane): [record(metrics[task][0], value, seed, lane == "one") for seed, value in enumerate(values)]
@@ -96,11 +94,6 @@ def test_frames_hold_what_the_rankings_say(race):
     assert frame["ranks"] == want.rows
     assert frame["ranks"]["one"] | {"first": 1} == dict.fromkeys(("place", "low", "high", "first", "group"), 1)
     assert [frame["amount"] for frame in found["Digits"]["seconds"]] == ["1 second"]
-
-
-def test_the_link_to_all_runs_is_relative():
-    told = tables.csv_link(1234)
-    assert told == ('<a href="../book/results/race.csv" download="race.csv">All 1,234 runs as one table, race.csv</a>')
 
 
 def test_lanes_that_ran_again_say_how_many_crossed_on_each_set_and_how_many_seeds_differ(race):

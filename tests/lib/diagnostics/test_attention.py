@@ -269,21 +269,16 @@ def test_rank_agreement_is_a_mean_of_means():
             looks.rank_agreement(maps, wrong)
 
 
-ONE, LAYER, NOTHING = torch.ones(1, 5).long(), nn.Embedding(3, 2), lambda x: torch.zeros(1)
+ONE, LAYER = torch.ones(1, 5).long(), nn.Embedding(3, 2)
+NOTHING, TWICE = lambda x: torch.zeros(1), lambda: (LAYER(ONE) + LAYER(ONE)).sum()
 test_what_is_refused = refusals(
     {
         "weights must": lambda: looks.weight_by_distance(torch.rand(2, 3), 1),
         "first must be at least 1 and below 3, got 3": lambda: looks.weight_by_distance(torch.rand(3, 3), 3),
         "first must be at least 1 and below 3, got 0": lambda: looks.weight_by_distance(torch.rand(3, 3), 0),
         "embedding must be called once, it was called 0 times": lambda: looks.gradient_saliency(ONE.sum, LAYER),
-        "embedding must be called once, it was called 2 times": lambda: looks.gradient_saliency(
-            lambda: (LAYER(ONE) + LAYER(ONE)).sum(), LAYER
-        ),
-        r"ids must have shape \(1, S\)": lambda: looks.leave_one_out(
-            lambda x: torch.zeros(1), ONE.expand(2, -1), 0, batch=1
-        ),
-        r"score must have shape \(2,\), got \(1,\)": lambda: looks.leave_one_out(
-            lambda x: torch.zeros(1), ONE, 0, batch=2
-        ),
+        "embedding must be called once, it was called 2 times": lambda: looks.gradient_saliency(TWICE, LAYER),
+        r"ids must have shape \(1, S\)": lambda: looks.leave_one_out(NOTHING, ONE.expand(2, -1), 0, batch=1),
+        r"score must have shape \(2,\), got \(1,\)": lambda: looks.leave_one_out(NOTHING, ONE, 0, batch=2),
     }
 )

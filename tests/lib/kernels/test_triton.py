@@ -15,9 +15,8 @@ if os.environ.get("RTX_REQUIRE_ALL") != "1":  # where nothing may be missing, th
 def in_a_process(*arguments, **environment):
     # What is asked of the whole run is not asked of the small one in the other process.
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("RTX_REQUIRE")}
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, env=inherited | environment, capture_output=True, text=True, timeout=600
-    )
+    how = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": 600}
+    return subprocess.run([sys.executable, *arguments], env=inherited | environment, **how)
 
 
 def test_in_the_interpreter():

@@ -4,6 +4,7 @@ import pytest
 import torch
 from support.helpers import killed
 from torch import nn
+from torch.nn import CrossEntropyLoss
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset, random_split
 
@@ -127,7 +128,8 @@ class Stream(IterableDataset):
         return iter(BATCHES)
 
 
-LOADER = DataLoader(ROWS, 16)
+LOADER, WINDOWS = DataLoader(ROWS, 16), Windows({"train": torch.arange(99)}, 8)
+HALF = type("Half", (), {"batch": None, "loss": None})()
 LIKE = "as rtx_lib.TableTask does"
 WRONG = {
     "task must be a task, as rtx_lib.TextTask('mine.txt') makes of a text, got str": ("mine.txt", {}),
@@ -136,24 +138,12 @@ WRONG = {
     "task must be a task, as rtx_lib.TableTask(x, y) makes of arrays, got tuple": ((X, Y), {}),
     "task must be a task, as rtx_lib.TableTask(x, y) makes of arrays, got ndarray": (X.numpy(), {}),
     f"task must have batch and loss, {LIKE} (batch(split, size, generator) draws x and y; loss(": (None, {}),
-    f"task must have loss, {LIKE} (loss(prediction, y) is what training lowers), got Windows": (
-        Windows({"train": torch.arange(99)}, 8),
-        {"batch_size": 4},
-    ),
-    f"task must have metrics, {LIKE} (metrics(prediction, y) is what an evaluation reports), got": (
-        type("Half", (), {"batch": None, "loss": None})(),
-        {"batch_size": 4, "eval_every": 3},
-    ),
-    "loss must be a function (prediction, y) -> scalar with a DataLoader; tasks such as rtx_lib.TableTask have": (
-        LOADER,
-        {"loss": None},
-    ),
+    f"task must have loss, {LIKE} (loss(prediction, y) is what training lowers), got": (WINDOWS, {"batch_size": 4}),
+    f"task must have metrics, {LIKE} (metrics(prediction, y) is": (HALF, {"batch_size": 4, "eval_every": 3}),
+    "loss must be a function (prediction, y) -> scalar with a DataLoader; tasks such as": (LOADER, {"loss": None}),
     "loss must be a function (prediction, y) -> scalar, got str": (LOADER, {"loss": "mse"}),
     "loss must be None with a task, which has its own, got function": (Bare(), {"batch_size": 4}),
-    "loss must take the whole prediction and y, of shapes (16, 5, 2) and (16,): Expected": (
-        LOADER,
-        {"loss": nn.CrossEntropyLoss()},
-    ),
+    "loss must take the whole prediction and y, of shapes (16, 5, 2) and (16,)": (LOADER, {"loss": CrossEntropyLoss()}),
     "loss must return a scalar tensor, got shape (16,)": (LOADER, {"loss": lambda prediction, y: prediction[:, 0, 0]}),
     "loss must return a scalar tensor, got float": (LOADER, {"loss": lambda prediction, y: 0.5}),
     "batch_size must be None, since the DataLoader makes the batches, got 8": (LOADER, {"batch_size": 8}),
