@@ -20,15 +20,12 @@ READER = """({weights, window, ids}) => {
   reader.window = window
   return ids.map((_, t) => lists(reader.read(ids, t).logits.at(-1)))
 }"""
-WHOLE = """({weights, settings, x, later}) => {
+WHOLE = """({weights, settings, x}) => {
   const model = new RTX.RTransformer(matrices(weights), settings), out = []
   const read = (v) => model.read(typeof v === 'number' ? v : Float64Array.from(v))
   read(x[0])
   model.reset()
-  x.forEach((v, t) => {
-    if (later && t === later.at) model.window = later.window
-    out.push(read(v))
-  })
+  x.forEach((v) => out.push(read(v)))
   return lists(out)
 }"""
 CELLS = [("rnn", 3, 4, 3), ("gru", 5, 8, 5), ("lstm", 2, 3, 4), ("gru", 4, 6, 1), ("gru", 3, 2, 20)]
@@ -66,11 +63,10 @@ def model_and_input(width, heads, layers, window, options, vocabulary=None):
     return model, torch.randint(7, (1, 15)) if vocabulary else torch.rand(1, 15, 7)
 
 
-def far(page, model, x, heads, window, options, later=None):
+def far(page, model, x, heads, window, options):
     """The largest error of the logits of all positions, and of the weights of the last."""
     settings = {"heads": heads, "window": window, "norm": options.get("norm", "pre")}
-    told = {"weights": arrays(model), "settings": settings, "x": x[0].tolist(), "later": later}
-    found = page.evaluate(WHOLE, told)
+    found = page.evaluate(WHOLE, {"weights": arrays(model), "settings": settings, "x": x[0].tolist()})
     with torch.no_grad(), record_attention(model) as seen:
         y = model(x)[0][0]
     looks = [weights[0, :, -1] for _, weights in seen]
