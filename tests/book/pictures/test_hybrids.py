@@ -1,15 +1,6 @@
 """The figures of the chapter on hybrids draw what they are given."""
 
-import matplotlib.pyplot as plt
-import pytest
-
 from rtx_book.pictures import hybrids as pictures
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
 
 
 def test_a_share_has_its_interval_and_its_steps():

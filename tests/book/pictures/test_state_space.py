@@ -1,6 +1,5 @@
 """The figures of the chapter on state space models draw what they are given."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -11,12 +10,6 @@ from rtx_lib.kernels import selective_scan
 from rtx_lib.layers import MixerStack
 from rtx_lib.models import Mamba
 from rtx_lib.models.mamba import TimeInvariantMamba
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
 
 
 def test_a_leak_is_the_scan_with_a_zero_order_hold():

@@ -179,17 +179,11 @@ def test_ids_are_marked_behind_their_embedding():
     assert not model.embedding._forward_hooks
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ([3, 3, 3], "1"),
-        ([3, 4, 5, 6], "log T"),
-        ([20, 38, 74, 146], "T"),
-        ([10, 14, 20, 28], "sqrt T"),
-        ([9, 9, None], "no path"),
-    ],
-)
-def test_orders(values, expected):
+ORDERS = {"1": [3, 3, 3], "log T": [3, 4, 5, 6], "T": [20, 38, 74, 146], "sqrt T": [10, 14, 20, 28]}
+
+
+@pytest.mark.parametrize(("expected", "values"), [*ORDERS.items(), ("no path", [9, 9, None])])
+def test_orders(expected, values):
     assert order({8 * 2**i: value for i, value in enumerate(values)}) == expected
 
 
