@@ -12,16 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 NAMES = {  # the shell first: without a window it opens a page for a sixth of the processor's time
-    "chromium": [
-        "chromium-headless-shell",
-        "chromium",
-        "chromium-browser",
-        "google-chrome",
-        "google-chrome-stable",
-        "chrome",
-        "msedge",
-    ],
-    "firefox": ["firefox-esr", "firefox"],
+    "chromium": "chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable chrome msedge",
+    "firefox": "firefox-esr firefox",
 }
 # Where macOS and Windows keep what is on no path.
 PLACES = {
@@ -52,7 +44,7 @@ def find(kind: str = "chromium") -> str | None:
         if found := shutil.which(named):
             return found
         raise ValueError(f"the environment variable {variable} must name a browser, got {named!r}")
-    return next(filter(None, map(shutil.which, [*NAMES[kind], *PLACES[kind]])), None)
+    return next(filter(None, map(shutil.which, [*NAMES[kind].split(), *PLACES[kind]])), None)
 
 
 def of_playwright(path: str) -> bool:

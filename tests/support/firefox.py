@@ -21,18 +21,13 @@ PATIENCE = 120  # seconds: a limit for what should take a moment, on a machine t
 LISTENS = re.compile(r"WebDriver BiDi listening on (ws://\S+)")
 EVENTS = ["log.entryAdded", "network.beforeRequestSent", "network.fetchError"]
 # Firefox itself asks for nothing: its tests are about our pages.
-PREFERENCES = {
-    "app.normandy.enabled": False,
-    "browser.safebrowsing.malware.enabled": False,
-    "browser.safebrowsing.phishing.enabled": False,
+OFF = ["app.normandy", "browser.safebrowsing.malware", "browser.safebrowsing.phishing", "extensions.systemAddon.update"]
+OFF += ["network.captive-portal-service", "network.connectivity-service", "toolkit.telemetry"]
+PREFERENCES = {f"{name}.enabled": False for name in OFF} | {
     "datareporting.policy.dataSubmissionEnabled": False,
-    "extensions.systemAddon.update.enabled": False,
-    "network.captive-portal-service.enabled": False,
-    "network.connectivity-service.enabled": False,
     "network.prefetch-next": False,  # it would fetch the next chapter when idle, and give that up with the tab
     "network.proxy.type": 0,
     "services.settings.server": "data:,",
-    "toolkit.telemetry.enabled": False,
 }
 
 
@@ -106,9 +101,8 @@ def launch(browser: str, profile: Path) -> Iterator[Firefox]:
     said, end = profile / "said.txt", time.monotonic() + PATIENCE
     command = [browser, "--headless", "--no-remote", "--profile", str(profile), "--remote-debugging-port", "0"]
     with said.open("w") as file:
-        process = subprocess.Popen(
-            command, stdout=file, stderr=subprocess.STDOUT, env={**os.environ, "HOME": str(profile)}
-        )
+        home = {**os.environ, "HOME": str(profile)}
+        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=home)
     try:
         while not (found := LISTENS.search(said.read_text())):
             assert process.poll() is None and time.monotonic() < end, f"Firefox does not listen: {said.read_text()}"

@@ -4,17 +4,9 @@ import json
 import math
 
 # An entry of the claims, whose rule `records(a=..., b=...)` decide.
-ENTRY = {
-    "id": "one",
-    "chapter": "recurrence",
-    "claim": "A is better than B.",
-    "source": "A paper",
-    "published": "1.0 against 2.0.",
-    "ours": {"A": "a.loss", "B": "b.loss"},
-    "unit": "nats",
-    "rules": ["every A < B"],
-    "differs": "Smaller.",
-}
+ENTRY = {"id": "one", "chapter": "recurrence", "claim": "A is better than B.", "source": "A paper", "unit": "nats"}
+ENTRY |= {"published": "1.0 against 2.0.", "differs": "Smaller."}
+ENTRY |= {"ours": {"A": "a.loss", "B": "b.loss"}, "rules": ["every A < B"]}
 
 
 def run(recipe, seed, loss):
@@ -33,23 +25,14 @@ def records(**losses):
 def whole(recipe="adding-rnn-t10", seed=0, **changes):
     """A record that follows the schema."""
     settings = {"name": recipe, "about": "tanh RNN on a task", "model": "rnn", "task": "adding"}
-    return {
-        "format": 1,
-        "recipe": recipe,
-        "configuration": {**settings, "steps": 4000, "batch_size": 50, "lr": 0.001, "clip": 1.0},
-        "seed": seed,
-        "commit": "0123456789abcdef0123456789abcdef01234567",
-        "versions": {"python": "3.11.7", "torch": "2.13.0", "numpy": "2.4.6", "rtx_lib": "0.1.0"},
-        "device": {"name": "CPU", "threads": 1},
-        "seconds": 12.3,
-        "parameters": 16897,
-        "curves": {"step": [1], "loss": [0.5], "gradient_norm": [1.0]},
-        "evaluations": [{"step": 4000, "split": "valid", "mse": 0.02}],
-        "metrics": {"mse": 0.01},
-        "baselines": {"predict 1": 1 / 6},
-        "diverged": None,
-        **changes,
-    }
+    settings |= {"steps": 4000, "batch_size": 50, "lr": 0.001, "clip": 1.0}
+    made = {"format": 1, "recipe": recipe, "configuration": settings, "seed": seed}
+    made |= {"commit": "0123456789abcdef0123456789abcdef01234567"}
+    made |= {"versions": {"python": "3.11.7", "torch": "2.13.0", "numpy": "2.4.6", "rtx_lib": "0.1.0"}}
+    made |= {"device": {"name": "CPU", "threads": 1}, "seconds": 12.3, "parameters": 16897}
+    made |= {"curves": {"step": [1], "loss": [0.5], "gradient_norm": [1.0]}, "diverged": None}
+    made |= {"evaluations": [{"step": 4000, "split": "valid", "mse": 0.02}]}
+    return made | {"metrics": {"mse": 0.01}, "baselines": {"predict 1": 1 / 6}} | changes
 
 
 def write(folder, *found):

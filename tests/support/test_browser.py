@@ -9,28 +9,21 @@ from support import browser
 
 @pytest.fixture
 def bare(monkeypatch, tmp_path):
-    """A machine without browsers; a function that puts programs of these names on its path."""
+    """A machine without browsers, whose path is an empty folder."""
     for name in ("CHROMIUM", "FIREFOX", "RTX_BROWSER", "RTX_REQUIRE_ALL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(browser, "PLACES", {"chromium": [], "firefox": []})
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    def put(*names):
-        for name in names:
-            path = tmp_path / (f"{name}.bat" if os.name == "nt" else name)
-            path.write_text("")
-            path.chmod(0o755)
-        return tmp_path
 
-    return put
-
-
-def test_the_named_browser_goes_before_the_systems_and_a_slip_is_told(bare, monkeypatch):
+def test_the_named_browser_goes_before_the_systems_and_a_slip_is_told(bare, monkeypatch, tmp_path):
     assert browser.find() is None and browser.find("firefox") is None
-    folder = bare("chromium", "firefox", "other")
-    assert browser.find().startswith(str(folder / "chromium")) and browser.find("firefox")
+    for name in ("chromium", "firefox", "other"):
+        path = tmp_path / (f"{name}.bat" if os.name == "nt" else name)
+        path.touch(0o755)
+    assert browser.find().startswith(str(tmp_path / "chromium")) and browser.find("firefox")
     monkeypatch.setenv("CHROMIUM", "other")
-    assert browser.find().startswith(str(folder / "other"))
+    assert browser.find().startswith(str(tmp_path / "other"))
     monkeypatch.setenv("CHROMIUM", "no-such-browser")
     with pytest.raises(ValueError, match="variable CHROMIUM must name a browser, got 'no-such-browser'"):
         browser.find()

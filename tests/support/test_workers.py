@@ -9,11 +9,8 @@ import pytest
 from support.helpers import ROOT
 from support.workers import EXECUTED, part, scope
 
-NOTEBOOK, BROWSER, OTHER = (
-    "tests/book/notebooks/test_execution.py",
-    "tests/book/pages/test_browser.py",
-    "tests/book/build/test_other.py",
-)
+NOTEBOOK, BROWSER = "tests/book/notebooks/test_execution.py", "tests/book/pages/test_browser.py"
+OTHER = "tests/book/build/test_other.py"
 GREEN = """import pytest
 
 @pytest.mark.parametrize("name", ["a", "b"])

@@ -14,11 +14,7 @@ LOOKS = ("tests/book/notebooks/test_execution.py", "tests/book/pages/")  # at th
 BOOK, ELSE, NOTEBOOKS, BROWSER = range(4)
 # The first of these make what the others look at, and the last would have to wait for it.
 STARTS = {
-    BOOK: (
-        EXECUTED,
-        "tests/book/pages/test_pages.py",
-        "tests/book/pages/test_live_figures.py",
-    ),  # they read every page once
+    BOOK: (EXECUTED, "tests/book/pages/test_pages.py"),
     NOTEBOOKS: "tests/book/notebooks/",  # minutes: not at the end
     BROWSER: "tests/book/pages/",
 }

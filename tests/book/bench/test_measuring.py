@@ -10,10 +10,8 @@ def compared(monkeypatch=None, seconds=None, kind="ours", **variants):
     """The row of a comparison with the first variant."""
     if seconds:
         monkeypatch.setattr(measuring, "measure", lambda variants, rounds, device: seconds)
-    (row,) = measuring.compare(
-        "case", variants, measuring.pairs(variants, next(iter(variants)), kind), "cpu", memory=True
-    )
-    return row
+    pairs = measuring.pairs(variants, next(iter(variants)), kind)
+    return measuring.compare("case", variants, pairs, "cpu", memory=True)[0]
 
 
 def test_a_ratio_above_one_is_faster(monkeypatch):

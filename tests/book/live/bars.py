@@ -1,7 +1,6 @@
 """What the trainer in the page must reach, measured in Chromium: `make live`.
 
-    python tests/book/live/bars.py              what is missing, then the record book/results/live/trainer.json
-    python tests/book/live/bars.py seeds speed  only these of seeds and speed; no record
+It makes what is missing, then the record book/results/live/trainer.json.
 
 seeds: 20 runs of the tanh RNN, the GRU and the IndRNN with the trainer's settings at T = 100, counted in steps.
 speed: milliseconds a step beside the book's layers in torch with one thread, in turn.
@@ -10,7 +9,6 @@ About twenty minutes of one core. Every run is kept in _build/live as soon as it
 that it ran stay the same: the command may be stopped at any time, and goes on where it was.
 """
 
-import argparse
 import hashlib
 import json
 import os
@@ -35,20 +33,19 @@ LEARN = ("base", "engine", "random", "scan", "cells", "adding", "trainer")
 LENGTH, HIDDEN, BATCH, SEEDS = 100, 32, 16, 20
 MOST = {"rnn": 1500, "gru": 600, "indrnn": 600}  # steps
 BELOW, STUCK = 0.05, 0.8 / 6  # smoothed errors: what must be reached, and what a tanh RNN must stay above
-SETTLED, EARLY = 19, 40  # steps: smoothed errors count after the first; norms are kept at the second and the last
+SETTLED = 19  # steps after which smoothed errors count
 POINTS, FIRST = 100, 25  # of a curve in the record; steps of each cell's seed 0 that `make test` makes again
 BLOCKS = 7  # of speed
 
 # Trains cells in a worker in turn, and returns all that the trainer said of them.
 TRAIN = """({cells, settings, most}) => new Promise((done, fail) => {
-  const told = Object.fromEntries(cells.map((kind) => [kind, {losses: [], errors: [], shares: []}]))
+  const told = Object.fromEntries(cells.map((kind) => [kind, {losses: [], errors: []}]))
   const port = RTX.worker(RTX.TRAINER, (RTX, port, inPage) => RTX.trainer(port, inPage))
   port.onerror = fail
   port.onmessage = ({data}) => {
     for (const [kind, of] of Object.entries(data.cells)) {
       told[kind].losses.push(...of.losses)
       told[kind].errors.push(...of.errors)
-      if (of.errors.length) told[kind].shares.push([of.steps, of.share])
       Object.assign(told[kind], {steps: of.steps, state: of.state, events: of.events, norms: of.norms})
     }
     if (data.ended) { port.terminate(); done({where: port.where, cells: told}) }
@@ -179,8 +176,6 @@ def thin(run):
 def record(found, browser):
     """The record: what decides the bars for every seed, and the curves of seed 0."""
     runs = found["seeds"]
-    early = {kind: kept(f"{kind}-early", LEARN, run_seed, browser, kind, 0, EARLY) for kind in MOST}
-    every = max(1, len(runs["gru"][0]["shares"]) // POINTS)
     with opened(browser, scripts(LEARN)) as page:
         rates = page.evaluate("() => RTX.RATES")
     setting = {"length": LENGTH, "hidden": HIDDEN, "batch": BATCH, "clip": 1, "most": MOST, "rates": rates}
@@ -192,13 +187,8 @@ def record(found, browser):
         "setting": setting,
         "below": {"error": BELOW, **{kind: [first_below(run) for run in own] for kind, own in runs.items()}},
         "lowest": {"rnn": [short(min(run["errors"][SETTLED:])) for run in runs["rnn"]]},
-        "last": {kind: [short(run["errors"][-1]) for run in own] for kind, own in runs.items()},
-        "opened": {"gru": [run["events"].get("opened") for run in runs["gru"]]},
-        "moved": {kind: [run["events"].get("moved") for run in runs[kind]] for kind in ("gru", "indrnn")},
         "curves": {kind: thin(own[0]) for kind, own in runs.items()},
-        "shares": {"gru": [[step, short(share)] for step, share in runs["gru"][0]["shares"][::every]]},
         "norms": {kind: [short(v) for v in own[0]["norms"]] for kind, own in runs.items()},
-        "early": {"step": EARLY, **{kind: [short(v) for v in own["norms"]] for kind, own in early.items()}},
         "first": {kind: [short(loss, 9) for loss in own[0]["losses"][:FIRST]] for kind, own in runs.items()},
         "milliseconds": {kind: {key: short(v) for key, v in own.items()} for kind, own in found["speed"].items()},
     }
@@ -220,22 +210,14 @@ def say(made):
 
 
 def main():
-    commands = {"seeds": seeds, "speed": speed}
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("only", nargs="*", help=f"of {', '.join(commands)}; without any, all and the record")
-    only = parser.parse_args().only
-    if wrong := set(only) - set(commands):
-        parser.error(f"unknown: {', '.join(sorted(wrong))}")
     matplotlib.use("agg")
     with sync_playwright() as playwright:
         browser = page_checks.launch(playwright)
-        found = {name: commands[name](browser) for name in only or commands}
-        if not only:
-            made = record(found, browser)
-            RECORD.parent.mkdir(parents=True, exist_ok=True)
-            RECORD.write_text(json.dumps(made, separators=(",", ":")).replace(',"', ',\n"') + "\n")
-            say(made)
+        made = record({"seeds": seeds(browser), "speed": speed(browser)}, browser)
         browser.close()
+    RECORD.parent.mkdir(parents=True, exist_ok=True)
+    RECORD.write_text(json.dumps(made, separators=(",", ":")).replace(',"', ',\n"') + "\n")
+    say(made)
 
 
 if __name__ == "__main__":

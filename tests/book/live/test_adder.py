@@ -3,7 +3,7 @@
 import pytest
 import torch
 from live.parity import BAR, arrays, disturb, errors
-from live.widgets import press, status
+from live.widgets import cells, press, status
 
 from rtx_lib.models.neural_gpu import NeuralGPU
 from rtx_lib.tasks.binary_addition import BinaryAddition
@@ -74,8 +74,7 @@ def test_what_is_typed_is_a_number_or_is_told_why_not(live):
 
 
 def row(page, name):
-    head = page.get_by_role("rowheader", name=name, exact=True)
-    return "".join(page.locator("tr", has=head).locator("td").all_inner_texts())
+    return "".join(cells(page, name))
 
 
 def typed(page, first, second):
@@ -103,9 +102,8 @@ def test_digits_stand_place_below_place_and_wrong_ones_are_marked(widget):
     page = widget("adder")
     assert status(page).startswith("12 + 3 = 15. It answers 15: right. Its answer stays from step 0 of 5 on.")
     assert "carry" not in status(page) and "longer" not in status(page)
-    assert [row(page, name) for name in ("first", "second", "it says", "wrong", "sum")] == [
-        "01100", "00011", "01111", "", "01111"
-    ]  # fmt: skip
+    rows = [row(page, name) for name in ("first", "second", "it says", "wrong", "sum")]
+    assert rows == ["01100", "00011", "01111", "", "01111"]
     assert typed(page, "5", "3").startswith("5 + 3 = 8. It answers 6: wrong at 3 places of 4.")
     assert "The longest carry passes through 2 places." in status(page)
     assert row(page, "carry") == "1110" and row(page, "wrong") == "✗✗✗"
@@ -134,11 +132,8 @@ def test_a_carry_goes_through_as_many_places_as_the_button_says(widget):
 
 def test_what_is_no_number_is_named_and_nothing_is_shown_for_it(widget):
     page = widget("adder")
-    said = typed(page, "seven", "-3")
-    assert said == (
-        "The first number is not a whole number. The second number is negative. "
-        "It takes whole numbers from 0 to 4,294,967,295."
-    )
+    faults = "The first number is not a whole number. The second number is negative."
+    assert typed(page, "seven", "-3") == f"{faults} It takes whole numbers from 0 to 4,294,967,295."
     assert page.locator("table").is_hidden() and page.get_by_role("slider").is_hidden()
     assert page.get_by_label("First number").get_attribute("aria-invalid") == "true"
     assert "second number is missing" in typed(page, "7", "")

@@ -88,7 +88,7 @@ def test_by_keyboard_arrows_move_space_draws_and_shift_draws_a_line(pad):
     assert pad.evaluate("document.activeElement.ariaLabel") == "row 3, column 8"
 
 
-def test_what_changed_is_said_once_the_stroke_is_done(pad):
+def test_what_changed_is_said_once_the_stroke_is_done_and_a_blank_picture_at_once_and_for_good(pad):
     said = pad.locator("[role=status]")
     before = said.text_content()
     assert before.startswith("It says ")
@@ -96,10 +96,6 @@ def test_what_changed_is_said_once_the_stroke_is_done(pad):
     assert said.text_content() == before
     pad.wait_for_function("(before) => document.querySelector('[role=status]').textContent !== before", arg=before)
     assert said.text_content().startswith("It says ")
-
-
-def test_a_blank_picture_is_said_at_once_and_for_good(pad):
-    said = pad.locator("[role=status]")
     pad.mouse.click(*middle(pad, 1, 1))  # what it says of this is still to come
     pad.get_by_text("Clear").click()
     assert said.text_content().startswith("The picture is blank.")

@@ -42,10 +42,8 @@ def test_packed_weights(live):
     bytes_ = rng.integers(-127, 128, 8).astype("i1")
     data = base64.b64encode(halves.tobytes() + bytes_.tobytes()).decode()
     tensors = {"w": {"shape": [2, 5, 6], "at": 0}, "b": {"shape": [8], "at": halves.nbytes, "scale": 0.25}}
-    found = live("weights").evaluate(
-        "(packed) => Object.entries(RTX.unpack(packed)).map(([name, m]) => [name, m.r, m.c, [...m.v]])",
-        {"tensors": tensors, "data": data},
-    )
+    unpack = "(packed) => Object.entries(RTX.unpack(packed)).map(([name, m]) => [name, m.r, m.c, [...m.v]])"
+    found = live("weights").evaluate(unpack, {"tensors": tensors, "data": data})
     assert [one[:3] for one in found] == [["w", 10, 6], ["b", 1, 8]]
     np.testing.assert_array_equal(found[0][3], halves.astype(float).reshape(-1))
     np.testing.assert_array_equal(found[1][3], bytes_ * 0.25)

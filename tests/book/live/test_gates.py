@@ -50,9 +50,8 @@ def reference(kind, core, xs, hands):
                     if value is not None:
                         for parameter in forced.parameters():
                             parameter[k * hidden + j] = 0
-                        forced.bias_ih_l0[k * hidden + j] = torch.logit(torch.tensor(value, dtype=torch.float64)).clamp(
-                            -800, 800
-                        )
+                        bias = torch.logit(torch.tensor(value, dtype=torch.float64)).clamp(-800, 800)
+                        forced.bias_ih_l0[k * hidden + j] = bias
         gates = []
         forced.gate_tap.register_forward_hook(lambda _, given, out, gates=gates: gates.extend(given[0]))
         _, state = forced(x[None, None], state)

@@ -122,10 +122,8 @@ def test_large_steps_at_the_marks_keep_them_and_let_pass_the_rest(widget):
         found = re.search(r"The last state is (\S+): (\S+) from the marks, (\S+) from all the rest", told)
         return [float(v) for v in found.groups()]
 
-    before, (yours, same) = (
-        last(),
-        (page.get_by_role("radio", name=name) for name in ("yours", "the same at every step")),
-    )
+    before = last()
+    yours, same = (page.get_by_role("radio", name=name) for name in ("yours", "the same at every step"))
     press(page, "Write only the marks")
     whole, marks, rest = last()
     assert abs(marks) > 0.6 > 20 * abs(rest) and whole == pytest.approx(marks + rest, abs=2e-3)

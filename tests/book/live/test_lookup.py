@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 import torch
 from live.parity import BAR, arrays, disturb, error
-from live.widgets import GIVEN, press, status
+from live.widgets import GIVEN, cells, press, told
 
 from rtx_lib.diagnostics.attention import record_attention
 from rtx_lib.layers import MixerStack, SelectiveRecurrence
@@ -66,21 +66,10 @@ def test_a_layer_that_is_off_adds_nothing(live, double, kind, off):
     assert far(live(*PARTS), kind, off) < BAR
 
 
-@pytest.mark.parametrize(
-    ("part", "slip"), [("mixers", ("at = kept.k.length", "at = 0")), ("mixers", ("x.length / heads)", "x.length)"))]
-)
-def test_a_planted_slip_is_seen(live, double, part, slip):
-    assert far(live(*PARTS, slips={part: slip}), "two heads") > 1e3 * BAR
-
-
-def cells(page, name):
-    head = page.get_by_role("rowheader", name=name, exact=True)
-    return page.locator("tr", has=head).locator("td").all_text_contents()
-
-
-def told(page, begins):
-    page.wait_for_function("(text) => document.querySelector('[role=status]').innerText.startsWith(text)", arg=begins)
-    return status(page)
+@pytest.mark.parametrize("slip", [("at = kept.k.length", "at = 0"), ("x.length / heads)", "x.length)")])
+def test_a_planted_slip_is_seen(live, double, slip):
+    """By what all tests against the library measure with."""
+    assert far(live(*PARTS, slips={"mixers": slip}), "two heads") > 1e3 * BAR
 
 
 def of_the_library(text, off=()):

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 import torch
 from live.parity import BAR, arrays, disturb, error
-from live.widgets import GIVEN, press, status
+from live.widgets import GIVEN, cells, press, row, told
 from pages import page_checks
 from torch import nn
 
@@ -137,35 +137,20 @@ def test_what_is_typed_is_bits_or_is_told_why_not(live):
 # ---- the widget
 
 
-def row(page, name):
-    head = page.get_by_role("rowheader", name=name, exact=True)
-    return [text.split()[0] for text in page.locator("tr", has=head).locator("td").all_inner_texts() if text.strip()]
-
-
 def digits(page, name):
-    return "".join(row(page, name))
+    return "".join(text.split()[0] for text in cells(page, name))
+
+
+MARKED = """(cells) => cells.flatMap((cell, t) => {
+  const marked = getComputedStyle(cell).textDecorationLine === 'underline'
+  if (marked !== cell.textContent.includes('wrong')) throw new Error(`step ${t + 1}`)
+  return marked ? [t + 1] : []
+})"""
 
 
 def wrong(page, name):
     """The steps at which a model's answer is marked, and whether each mark is more than a colour."""
-    head = page.get_by_role("rowheader", name=name, exact=True)
-    return (
-        page.locator("tr", has=head)
-        .locator("td")
-        .evaluate_all(
-            """(cells) => cells.flatMap((cell, t) => {
-          const marked = getComputedStyle(cell).textDecorationLine === 'underline'
-          if (marked !== cell.textContent.includes('wrong')) throw new Error(`step ${t + 1}`)
-          return marked ? [t + 1] : []
-        })"""
-        )
-    )
-
-
-def told(page, begins):
-    """What is said, once it begins so."""
-    page.wait_for_function("(text) => document.querySelector('[role=status]').innerText.startsWith(text)", arg=begins)
-    return status(page)
+    return row(page, name).evaluate_all(MARKED)
 
 
 def test_answers_stand_below_the_bits_and_wrong_ones_are_marked(widget):
@@ -180,10 +165,8 @@ def test_answers_stand_below_the_bits_and_wrong_ones_are_marked(widget):
     assert page.locator("td.parity-new").first.evaluate("(cell) => cell.cellIndex") == 7  # after six steps
     picture = page.locator("svg.parity-picture")
     assert "repeats: 50\u00a0% right, first wrong at 3." in picture.get_attribute("aria-label")
-    bars = page.locator(".parity-bars").evaluate_all(
-        "all => all.map((one) => one.getAttribute('d').split('M').length - 1)"
-    )
-    assert bars == [0, 4]
+    count = "all => all.map((one) => one.getAttribute('d').split('M').length - 1)"
+    assert page.locator(".parity-bars").evaluate_all(count) == [0, 4]
 
 
 def test_a_factor_of_minus_one_is_told_and_so_is_the_step(widget):
@@ -194,9 +177,8 @@ def test_a_factor_of_minus_one_is_told_and_so_is_the_step(widget):
     page.get_by_role("slider", name="Step").press("Home")
     for _ in range(2):
         page.get_by_role("slider", name="Step").press("ArrowRight")
-    assert words.inner_text() == (
-        "Step 3 reads 1; the number of ones is even. flips: h = a × h before + b = −1.00 × 1.00 + 1.00 = 0.00."
-    )
+    told = "flips: h = a × h before + b = −1.00 × 1.00 + 1.00 = 0.00."
+    assert words.inner_text() == f"Step 3 reads 1; the number of ones is even. {told}"
     page.get_by_role("radio", name="repeats").check()
     assert "repeats, unit 1: its factor a is 0.000 at a one, 0.000 at a zero." in title.inner_text()
     assert "flips says even, repeats says odd" in page.get_by_role("slider").get_attribute("aria-valuetext")

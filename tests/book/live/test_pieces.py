@@ -11,8 +11,8 @@ ENCODE = "({set, texts}) => { const made = new RTX.Pieces(set); return texts.map
 TEXT = "def f(x):\n    return x  # it's four hundred twelve, 412\n\n你好, мир! don't we'll\n"
 
 
-def of_the_page(live, made, texts, **given):
-    return live("pieces", **given).evaluate(ENCODE, {"set": pack_merges(made), "texts": texts})
+def of_the_page(live, made, texts):
+    return live("pieces").evaluate(ENCODE, {"set": pack_merges(made), "texts": texts})
 
 
 def drawn(count):
@@ -32,12 +32,6 @@ def test_ids_are_those_of_gpt(live):
     pieces, texts = GPTPieces(), [TEXT, "four hundred twelve", *drawn(300)]
     texts = [text.replace("\x1c", "") for text in texts]  # which Python's split takes for white space
     assert of_the_page(live, pieces, texts) == [*map(pieces.encode, texts)]
-
-
-def test_a_planted_slip_is_seen(live):
-    pairs, texts = BytePairs.learn(TEXT * 5, 80), drawn(200)
-    found = of_the_page(live, pairs, texts, slips={"pieces": ("\\\\p{White_Space}+(?!\\\\P{White_Space})", "\\\\s")})
-    assert found != [*map(pairs.encode, texts)]
 
 
 def boxes(page):

@@ -139,9 +139,8 @@ def shown(**changes: Any) -> tuple[str, BeautifulSoup]:
 
 def test_an_output_carries_the_picture_and_all_that_makes_it_live() -> None:
     options = {"text": 'a "quoted" <b>', "T": 100}
-    output, soup = shown(
-        models={"LSTM": nn.LSTM(1, 2)}, title="It <em>learns</em>", caption="In 3 steps.", options=options
-    )
+    words = {"title": "It <em>learns</em>", "caption": "In 3 steps."}
+    output, soup = shown(models={"LSTM": nn.LSTM(1, 2)}, options=options, **words)
     figure = soup.select_one("figure.book-fig.live")
     assert figure["data-live"] == KIND and json.loads(figure["data-options"]) == {"options": options}
     assert figure["data-parts"].split() == list(live.parts_of(KIND)) and figure["data-parts"].startswith("base ")

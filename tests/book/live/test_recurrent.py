@@ -1,5 +1,7 @@
 """Trained recurrent layers read one step at a time, beside the book's layers in torch: states, cells and gates."""
 
+from functools import partial
+
 import pytest
 import torch
 from live.parity import BAR, arrays, disturb, error
@@ -7,15 +9,9 @@ from live.parity import BAR, arrays, disturb, error
 from rtx_lib.diagnostics.gradients import record_states
 from rtx_lib.layers import GRU, LSTM, RNN
 
-LAYERS = {
-    "RNN": lambda d, h, n: RNN(d, h, n),
-    "RNN with ReLU": lambda d, h, n: RNN(d, h, n, nonlinearity="relu"),
-    "LSTM": lambda d, h, n: LSTM(d, h, n),
-    "GRU": lambda d, h, n: GRU(d, h, n),
-    "GRU, reset before": lambda d, h, n: GRU(d, h, n, reset="before"),
-    "GRU, replaces": lambda d, h, n: GRU(d, h, n, update="replaces"),
-    "GRU, both": lambda d, h, n: GRU(d, h, n, reset="before", update="replaces"),
-}
+LAYERS = {"RNN": RNN, "RNN with ReLU": partial(RNN, nonlinearity="relu"), "LSTM": LSTM, "GRU": GRU}
+LAYERS |= {"GRU, reset before": partial(GRU, reset="before"), "GRU, replaces": partial(GRU, update="replaces")}
+LAYERS["GRU, both"] = partial(GRU, reset="before", update="replaces")
 SIZES = [(1, 1, 1), (3, 5, 2), (7, 4, 3), (12, 33, 1)]  # D, H, layers
 GATES = {LSTM: "ifgo", GRU: "rzn"}
 

@@ -52,10 +52,8 @@ def test_the_page_draws_and_names_what_the_task_does(live, double):
     (_, _), y = task._lay_out(images, sizes, places, counts)
     scans = {name: torch.rand(side, side).tolist() for name, side in (("small", 8), ("big", 11))}
     for i in range(60):
-        digits = [
-            [int(task._digits[images[i, n]]), ("small", "big")[sizes[i, n]], *places[i, n].tolist()]
-            for n in range(counts[i])
-        ]
+        lie = zip(images[i], sizes[i], places[i].tolist(), strict=True)
+        digits = [[int(task._digits[m]), ("small", "big")[size], *at] for m, size, at in [*lie][: counts[i]]]
         found = page.evaluate(DRAW, {"digits": digits, "scans": scans})
         named = [task.words[8 + int(word)] if word.isdigit() else word for word in found["words"]]
         assert " ".join(named) == task.decode(y[i]) and found["clear"] >= 3

@@ -16,24 +16,11 @@ JAVASCRIPT = re.compile(r"=>|\bfunction\b *\w*\(|\bconst \w+ =|\bdocument\.|\.ad
 
 
 def scripts_in_strings(text: str) -> list[int]:
-    """Lines of Python where a text of more than one line holds JavaScript."""
-    tree = ast.parse(text)  # once: the numbers of nodes that are gone are given again
-    documentation = {
-        id(node.body[0].value)
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef))
-        and node.body
-        and isinstance(node.body[0], ast.Expr)
-    }
-    return [
-        node.lineno
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and id(node) not in documentation
-        and node.value.strip().count("\n")
-        and JAVASCRIPT.search(node.value)
-    ]
+    """Lines of Python where a text of more than one line holds JavaScript; a statement by itself is documentation."""
+    parents = [node for node in ast.walk(ast.parse(text)) if not isinstance(node, ast.Expr)]
+    texts = [node for parent in parents for node in ast.iter_child_nodes(parent) if isinstance(node, ast.Constant)]
+    texts = [node for node in texts if isinstance(node.value, str)]
+    return [node.lineno for node in texts if "\n" in node.value.strip() and JAVASCRIPT.search(node.value)]
 
 
 def test_no_script_is_long():

@@ -17,10 +17,8 @@ def far(page, hops, sentences):
     """The largest error of the logits and of all weights, for a story of so many sentences of one to four words."""
     torch.manual_seed(hops)
     model = disturb(MemoryNetwork(9, sentence_length=4, memory_size=5, width=7, hops=hops), 0.4)
-    story, question = (
-        [torch.randint(1, 9, (1 + i % 4,)).tolist() for i in range(sentences)],
-        torch.randint(1, 9, (1, 3)),
-    )
+    story = [torch.randint(1, 9, (1 + i % 4,)).tolist() for i in range(sentences)]
+    question = torch.randint(1, 9, (1, 3))
     with torch.no_grad(), record_attention(model.eval()) as seen:
         logits = model((torch.tensor([[row + [0] * (4 - len(row)) for row in story]]), question))[0]
     given = {"weights": arrays(model), "sizes": SIZES, "own": [story, question[0].tolist()]}
@@ -31,13 +29,6 @@ def far(page, hops, sentences):
 @pytest.mark.parametrize(("hops", "sentences"), [(1, 1), (3, 5)])
 def test_answers_and_hops_are_the_librarys(live, double, hops, sentences):
     assert far(live(*PARTS), hops, sentences) < BAR
-
-
-@pytest.mark.parametrize(
-    "slip", [("story.length - 1 - i", "i"), ("vector(k + 1,", "vector(k,"), ("J + 1) / 2", "J) / 2")]
-)
-def test_a_planted_slip_is_seen(live, double, slip):
-    assert far(live(*PARTS, slips={"memory": slip}), 2, 3) > 1e3 * BAR
 
 
 @torch.no_grad()

@@ -82,10 +82,8 @@ def test_training_with_the_scan(live):
     page = live(*TRAINING)
     settings = {"length": 40, "hidden": 8, "batch": 4, "seed": 1}
     given = {"kind": "indrnn", "steps": 12, "clip": 1}
-    losses = [
-        page.evaluate(LEARN, {**given, "settings": {**settings, "scan": scan}})["losses"] for scan in (False, True)
-    ]
-    assert error(*losses) < 1e-8
+    told = [page.evaluate(LEARN, {**given, "settings": {**settings, "scan": scan}}) for scan in (False, True)]
+    assert error(*(one["losses"] for one in told)) < 1e-8
     assert page.evaluate("() => [1, 2, 3, 100, 128, 129].map(RTX.rounds)") == [0, 1, 2, 7, 7, 8]
 
 

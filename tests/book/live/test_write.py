@@ -49,9 +49,8 @@ def letters(length, seed=0):
 def test_bits_of_a_text_are_torchs(live, double, name):
     make, settings, segment = MODELS[name]
     model, (ids, text) = disturb(make().eval(), 0.4), letters(40)
-    found = live(*PARTS).evaluate(
-        READ, {"weights": arrays(model), "settings": settings, "characters": LETTERS, "text": text}
-    )
+    given = {"weights": arrays(model), "settings": settings, "characters": LETTERS, "text": text}
+    found = live(*PARTS).evaluate(READ, given)
     bits = stream_losses(model, ids, segment=segment)[1:] / math.log(2)
     assert found["bits"][0] is None and error(found["bits"][1:], bits) < BAR
     assert abs(found["mean"] - bits.mean()) < BAR

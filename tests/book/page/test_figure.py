@@ -99,10 +99,8 @@ def test_a_figure_is_one_named_picture() -> None:
 
 @pytest.mark.parametrize("alt", ["  ", "Losses.", None])
 def test_alt_is_required(alt: object) -> None:
-    fig = sine()
     with pytest.raises(ValueError, match="alt must"):
-        show(fig, alt)  # type: ignore[arg-type]
-    plt.close(fig)
+        show(sine(), alt)  # type: ignore[arg-type]
 
 
 def test_only_wide_figures_scroll_and_the_box_takes_the_keyboard() -> None:
@@ -206,11 +204,10 @@ def test_a_model_looks_the_same_under_all_its_names() -> None:
 
 
 def test_the_table_of_looks_shows_every_model() -> None:
-    (ax,) = (fig := draw_looks()).axes
+    (ax,) = draw_looks().axes
     words, lines = [text.get_text() for text in ax.texts], ax.get_lines()
     assert [word for word in words if word not in LOOKS] == [name for own in LOOKS.values() for name in own]
     assert [line.get_color() for line in lines] == [colour for own in LOOKS.values() for colour, _, _ in own.values()]
-    plt.close(fig)
 
 
 def test_explorer_shows_the_start_and_names_every_frame() -> None:

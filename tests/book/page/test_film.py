@@ -28,18 +28,10 @@ def scene() -> Figure:
 
 
 def frames() -> list[dict[str, Any]]:
-    rng = np.random.default_rng(0)
-    made = []
+    points, made = np.random.default_rng(0).normal(size=(FRAMES, 2, 6)), []
     for k in range(FRAMES):
-        points = rng.normal(size=(2, 6))
-        made.append(
-            {
-                "norm": (X, np.exp(-(200 - X) / (20 + 10 * k))),
-                "eigenvalues": (points[0], points[1]),
-                "now": ([40 * k, 40 * k], [0, 1]),
-                "words": f"step {k} <&",
-            }
-        )
+        made.append({"norm": (X, np.exp(-(200 - X) / (20 + 10 * k))), "eigenvalues": (points[k, 0], points[k, 1])})
+        made[k] |= {"now": ([40 * k, 40 * k], [0, 1]), "words": f"step {k} <&"}
     return made
 
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from rtx_book.page.live_runs import describe_live_runs, draw_live_runs
@@ -33,7 +32,6 @@ def test_every_curve_and_every_passing_is_drawn() -> None:
     assert passed == [[], [300, 340, 310]]
     assert np.isnan(norms.lines[0].get_ydata()[0]) and norms.lines[0].get_ydata()[1] == 1e-20
     assert np.isnan(norms.lines[1].get_ydata()[0])
-    plt.close(fig)
 
 
 def test_the_words_are_the_records() -> None:

@@ -72,8 +72,7 @@ def test_values_medians_and_line_are_those_given() -> None:
 
 
 def test_differences_have_signs_and_a_title_stands_above() -> None:
-    fig = draw_strips(
-        {"better": [-0.25], "longer name of a row": [0.125, 0.125]}, "difference", signed=True, title="A leads"
-    )
+    rows = {"better": [-0.25], "longer name of a row": [0.125, 0.125]}
+    fig = draw_strips(rows, "difference", signed=True, title="A leads")
     assert [text.get_text() for text in fig.axes[0].texts] == ["−0.250", "+0.125"]
     assert fig.axes[0].get_title() == "A leads"

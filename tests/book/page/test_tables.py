@@ -22,9 +22,8 @@ def test_without_a_script_it_is_a_plain_table() -> None:
 
 def test_kinds_of_columns() -> None:
     def kinds(*values: object) -> list[str]:
-        return re.findall(
-            r'<th scope="col" class="(\w+)"', sortable_table(["a"], [[value] for value in values], "t").data
-        )
+        text = sortable_table(["a"], [[value] for value in values], "t").data
+        return re.findall(r'<th scope="col" class="(\w+)"', text)
 
     assert kinds(1, 2.5, None) == kinds(float("nan"), 1) == ["number"]
     assert kinds("1", 2) == kinds(None) == kinds() == ["text"]
@@ -44,6 +43,5 @@ def test_the_column_that_the_reader_chooses_by_is_named_to_the_script() -> None:
 
 
 def test_a_plain_table_is_markdown() -> None:
-    assert plain_table(["model", "value"], [("RNN", 1), ("GRU", "2.0")]).data == (
-        "| model | value |\n| --- | --- |\n| RNN | 1 |\n| GRU | 2.0 |"
-    )
+    text = plain_table(["model", "value"], [("RNN", 1), ("GRU", "2.0")]).data
+    assert text == "| model | value |\n| --- | --- |\n| RNN | 1 |\n| GRU | 2.0 |"

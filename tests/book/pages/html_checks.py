@@ -53,9 +53,7 @@ class Pages(dict[str, Page]):
     def __init__(self, site: Path) -> None:
         found = (path for path in sorted(site.rglob("*.html")) if "_static" not in path.relative_to(site).parts)
         files = (path for path in found if not re.match(r"\d\d_", path.name))  # those are old addresses
-        super().__init__(
-            {path.relative_to(site).as_posix(): Page(site, path.relative_to(site).as_posix()) for path in files}
-        )
+        super().__init__((name, Page(site, name)) for name in (path.relative_to(site).as_posix() for path in files))
         self.site = site
 
 

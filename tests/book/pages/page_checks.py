@@ -225,12 +225,8 @@ def explorer_faults(page: Page, figure: ElementHandle) -> list[str]:
     slider.focus()
     page.keyboard.press("ArrowLeft" if last else "ArrowRight")
     page.wait_for_function("([slider, value]) => slider.value !== value", arg=[slider, value])
-    after = state(figure)
-    faults = [
-        f"{what} did not change"
-        for what, a, b in zip(("text", "aria-valuetext", "picture"), before, after, strict=True)
-        if a == b
-    ]
+    after, names = state(figure), ("text", "aria-valuetext", "picture")
+    faults = [f"{name} did not change" for name, a, b in zip(names, before, after, strict=True) if a == b]
     return faults + ([f"says {after[0]!r} and {after[1]!r}"] if after[0] != after[1] else [])
 
 
@@ -264,9 +260,8 @@ def _of_live_figures(seen: Visit) -> list[str]:
 
 def loaded_early(seen: Visit) -> list[str]:
     """Files of live figures that were asked for when all of these are far below the screen."""
-    tops = seen.page.evaluate(
-        "[...document.querySelectorAll('figure[data-live]')].map(e => e.getBoundingClientRect().top)"
-    )
+    figures = "[...document.querySelectorAll('figure[data-live]')]"
+    tops = seen.page.evaluate(f"{figures}.map(e => e.getBoundingClientRect().top)")
     seen.page.wait_for_timeout(300)
     far = min(tops, default=1e9) > DESKTOP["height"] + FAR
     return [f"{url} was loaded before the reader came near" for url in _of_live_figures(seen) if far]

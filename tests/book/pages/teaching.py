@@ -60,11 +60,8 @@ def small_texts(page: Page) -> list[str]:
     least: dict[str, tuple[float, str]] = {}
     for figure, text, size in page.evaluate(_TEXTS):
         least[figure] = min(least.get(figure, (size, text)), (size, text))
-    return [
-        f"{size:.1f} px, at least {LEAST_TEXT}: {text!r} in {figure!r}"
-        for figure, (size, text) in least.items()
-        if size < LEAST_TEXT - 0.05
-    ]
+    small = [(figure, size, text) for figure, (size, text) in least.items() if size < LEAST_TEXT - 0.05]
+    return [f"{size:.1f} px, at least {LEAST_TEXT}: {text!r} in {figure!r}" for figure, size, text in small]
 
 
 def cut_results(page: Page) -> list[str]:

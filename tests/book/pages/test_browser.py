@@ -17,7 +17,6 @@ CHAPTERS = [name for name in NAMES if name.startswith("notebooks/")]
 FILMS = [name for name in CHAPTERS if "film(" in (ROOT / name).with_suffix(".ipynb").read_text(encoding="utf-8")]
 SCREENSHOTS = ROOT / "_build" / "screenshots"
 ALL_PICTURES = os.environ.get("RTX_SCREENSHOTS") == "1"  # else of pages with a fault: a picture takes seconds
-WORD = "gradient"
 WEEKLY = [pytest.param(look, marks=pytest.mark.weekly) for look in ("dark", "phone", "colours")]
 LOOKS = ["light", *WEEKLY]  # "colours": in light, what axe-core says of them, which is most of the time of a page
 COLOURED = {NAMES[0], CHAPTERS[0], "book/records.html", "book/api/plots.html"}  # in every push
@@ -83,13 +82,18 @@ def place(address, views_address):
 
 @pytest.mark.parametrize("look", LOOKS[:3])
 def test_page_of_the_tests(opened, views_address, axe_script, look):
-    """The same for what no chapter shows yet: attention views, which draw other lines for another layer."""
+    """The same for what no chapter shows yet: attention views, which draw other lines for another layer.
+
+    Explorers and films move by keyboard: the text, the value for screen readers and the picture follow.
+    """
     page = opened(views_address, look)
     frames = [frame.content_frame() for frame in page.query_selector_all("iframe.bertviz-frame")]
     assert len(frames) == 2
     for frame in frames:
         frame.wait_for_selector("svg line", state="attached")
     faults = page_checks.broken_pictures(page) + page_checks.overflow(page)
+    if look != "dark":
+        faults += page_checks.dead_explorers(page)
     if look != "phone":
         faults += page_checks.axe(page, axe_script)
     page_checks.screenshots(page, SCREENSHOTS, f"views-{look}")
@@ -98,12 +102,6 @@ def test_page_of_the_tests(opened, views_address, axe_script, look):
     before = frames[0].evaluate(lines)
     frames[0].select_option("select#layer", index=1)
     frames[0].wait_for_function(f"before => {lines} !== before", arg=before)
-
-
-@pytest.mark.parametrize("look", [LOOKS[0], LOOKS[2]])
-def test_explorers_and_films_of_the_tests_move(opened, views_address, look):
-    """By keyboard, one step: the text, the value for screen readers and the picture follow."""
-    assert not page_checks.dead_explorers(opened(views_address, look))
 
 
 @contextmanager
@@ -183,19 +181,20 @@ def test_theme_button_by_keyboard(browser, address):
     context.close()
 
 
+def test_the_dark_theme_prints_on_white(contexts, address):
+    with visit(contexts["dark"], address + CHAPTERS[0]) as seen:
+        theme = "document.documentElement.dataset.theme"
+        assert seen.page.evaluate(theme) == "dark"
+        assert seen.page.evaluate(f"(dispatchEvent(new Event('beforeprint')), {theme})") == "light"
+        assert seen.page.evaluate(f"(dispatchEvent(new Event('afterprint')), {theme})") == "dark"
+
+
 def test_focus_is_visible_on_the_page_of_the_tests(opened, views_address):
     """The first stops of the Tab key, and every control of the book itself."""
     page = opened(views_address)
     faults = page_checks.invisible_focus(page, stops=25)
     page_checks.unfold(page)
     assert not faults + page_checks.controls_without_focus(page)
-
-
-def test_search_finds_a_word(opened, address):
-    results = opened(f"{address}search.html?q={WORD}").locator("#search-results ul.search li a")
-    expect(results.first).to_be_visible()
-    links = results.evaluate_all("all => all.map(e => e.href)")
-    assert any(chapter in link for link in links for chapter in CHAPTERS), links
 
 
 @pytest.mark.parametrize("words", ["__proto__ constructor", "'\"<b>"])

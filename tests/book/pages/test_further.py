@@ -30,9 +30,8 @@ def page(tmp_path_factory):
 
 @pytest.fixture
 def address(page, planted):
-    style, more, script = (
-        (ROOT / "book" / "assets" / name).read_text() for name in ("book.css", "site.css", "site.js")
-    )
+    assets = ROOT / "book" / "assets"
+    style, more, script = ((assets / name).read_text() for name in ("book.css", "site.css", "site.js"))
     body = page[page.index('<div class="body"') : page.index('<div class="sphinxsidebar"')]
     return planted(f"<main>{body}</main>", f"<style>{style}{more}</style><script>{script}</script>")
 
@@ -68,13 +67,9 @@ def test_a_link_into_it_opens_it(contexts, address, anchor):
         seen.page.get_by_text("Here are many words").wait_for(state="visible", timeout=5000)
 
 
-def test_another_link_opens_nothing(contexts, address):
+def test_another_link_opens_nothing_and_what_the_search_marks_is_open(contexts, address):
     with visit(contexts["light"], f"{address}#further-along") as seen:
         assert not seen.page.get_by_text("Here are many words").is_visible()
-
-
-def test_what_the_search_marks_is_open(contexts, address):
-    with visit(contexts["light"], address) as seen:
         mark = "document.querySelector('details p').innerHTML = '<span class=highlighted>words</span>'"
         seen.page.evaluate(f"{mark}; dispatchEvent(new Event('load'))")
         assert seen.page.evaluate("document.querySelector('details.further').open")

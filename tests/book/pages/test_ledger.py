@@ -9,19 +9,16 @@ from support.helpers import ROOT
 from rtx_book.claims.claims import CONTRADICTED, HOLDS, NOBODY, SHORT, UNDECIDED, VERDICTS
 from rtx_book.sphinx.generated import TEMPLATES
 
-HEAD = (
-    '<meta name="viewport" content="width=device-width">'
-    f"<style>{(ROOT / 'book' / 'assets' / 'site.css').read_text(encoding='utf-8')}</style>"
-)
+STYLE = (ROOT / "book" / "assets" / "site.css").read_text(encoding="utf-8")
+HEAD = f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style>'
 CHAPTERS = ((HOLDS, CONTRADICTED, CONTRADICTED), (UNDECIDED, UNDECIDED, CONTRADICTED), (SHORT, NOBODY))
 LEFT = "name => [...document.querySelectorAll(name)].filter(e => e.checkVisibility()).length"
 
 
 @pytest.mark.parametrize("look", ["light", "phone"])
 def test_every_choice_leaves_what_its_label_says(opened, planted, look):
-    chapters = [
-        [f'<div class="claim claim-{outcome.replace(" ", "-")}">A claim</div>' for outcome in own] for own in CHAPTERS
-    ]
+    claim = '<div class="claim claim-{}">A claim</div>'
+    chapters = [[claim.format(outcome.replace(" ", "-")) for outcome in own] for own in CHAPTERS]
     body = "".join(f'<section class="claims"><h2>A chapter</h2>{"".join(claims)}</section>' for claims in chapters)
     count = Counter(outcome for own in CHAPTERS for outcome in own)
     chooser = TEMPLATES.get_template("html.jinja").module.chooser(count)

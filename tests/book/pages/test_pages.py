@@ -1,6 +1,7 @@
 """The HTML of every page; and every check sees a planted mistake."""
 
 import csv
+import json
 import lzma
 import os
 import re
@@ -14,9 +15,12 @@ from support import built, views
 from support.helpers import PACKAGES, ROOT
 
 from rtx_book.build import repository
+from rtx_book.page import live
 
 TOC = [f"{page}.html" for page in built.toc()]
 CHAPTERS = [name for name in TOC if name.startswith("notebooks/")]
+LARGEST_WEIGHTS = 1_000_000  # bytes of a page
+LOADER = "live-loader.js"
 # Pages that Jupyter Book adds to those of the toc.
 OTHERS = {"404.html", "genindex.html", "index.html", "py-modindex.html", "search.html", f"{views.PAGE}.html"}
 
@@ -79,12 +83,8 @@ def test_index_leads_to_the_first_page(pages):
 
 
 def test_no_file_names_the_place_where_it_was_built(site):
-    texts = [
-        path
-        for path in site.folder.rglob("*")
-        if "vendor" not in path.parts
-        and path.suffix in (".html", ".js", ".json", ".jsonl", ".xz", ".ipynb", ".md", ".txt")
-    ]
+    kinds = (".html", ".js", ".json", ".jsonl", ".xz", ".ipynb", ".md", ".txt")
+    texts = [path for path in site.folder.rglob("*") if path.suffix in kinds and "vendor" not in path.parts]
     read = {path: lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes() for path in texts}
     faults = {path.name: html_checks.traces_of_the_build(text.decode("utf-8")) for path, text in read.items()}
     assert not {name: found for name, found in faults.items() if found}
@@ -114,18 +114,57 @@ def test_every_button_opens_a_file_of_the_repository(pages):
 def test_the_plain_command_builds_the_book_without_execution(tmp_path):
     """`jupyter-book build .` at the top; where the repository is not known, no button leads to it."""
     start = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"
-    answer = subprocess.run(
-        [sys.executable, "-c", start, "build", "-W", "-n", "--keep-going", "--path-output", str(tmp_path), "."],
-        cwd=ROOT,
-        env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": PACKAGES},
-        capture_output=True,
-        text=True,
-    )
+    command = [sys.executable, "-c", start, "build", "-W", "-n", "--keep-going", "--path-output", str(tmp_path), "."]
+    known = {**os.environ, "NO_COLOR": "1", "PYTHONPATH": PACKAGES}
+    answer = subprocess.run(command, cwd=ROOT, env=known, capture_output=True, text=True)
     assert answer.returncode == 0, [x for x in answer.stderr.splitlines() if "WARNING" in x] or answer.stderr[-2000:]
     pages = Pages(tmp_path / "_build" / "html")
     assert {"index.html", "404.html", *CHAPTERS} <= set(pages)
     if repository.current(ROOT) == ("OWNER", "REPOSITORY"):
         assert not {name: links for name, page in pages.items() if (links := html_checks.repository_links(page))}
+
+
+# ------------------------------------------- live figures: what a page loads and when, how much it is, what paper gets
+
+
+def figures(page):
+    return page.soup.select("figure[data-live]")
+
+
+def weights(page):
+    """Files of the weights that a page's figures name."""
+    named = {digest for figure in figures(page) for digest in json.loads(figure["data-weights"]).values()}
+    return [page.site / "_static" / "live" / f"weights-{digest}.js" for digest in sorted(named)]
+
+
+def test_the_first_page_and_the_chapters_have_something_to_play_with(pages):
+    without = [name for name in (TOC[0], *CHAPTERS) if not figures(pages[name])]
+    assert not without
+
+
+def test_a_page_carries_its_figures_and_nothing_of_what_makes_them_live(pages):
+    for name in TOC:
+        text = (pages[name].site / name).read_text(encoding="utf-8")
+        assert "data-part=" not in text and "RTX.part(" not in text, name
+        assert (LOADER in text) == bool(figures(pages[name])), f"{name} loads the scripts of live figures"
+        assert not re.search(r"<(?:script|link)[^>]*_static/live/", text), name
+
+
+def test_weights_are_there_once_and_not_too_many(pages):
+    there = {path for path in (pages[TOC[0]].site / "_static" / "live").glob("weights-*.js")}
+    named = {path for name in TOC for path in weights(pages[name])}
+    assert there == named
+    for name in TOC:
+        size = sum(path.stat().st_size for path in weights(pages[name]))
+        assert size <= LARGEST_WEIGHTS, f"{name}: {size / 1000:.0f} kB of weights"
+
+
+def test_scripts_of_the_figures_are_those_of_the_library(pages):
+    folder = pages[TOC[0]].site / "_static" / "live"
+    for page in pages.values():
+        for figure in figures(page):
+            for part in figure["data-parts"].split():
+                assert (folder / f"{part}.js").read_text() == (live.folder() / f"{part}.js").read_text()
 
 
 # ------------------------------------------------------------------------------------------ planted mistakes

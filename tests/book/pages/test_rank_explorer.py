@@ -20,10 +20,8 @@ def frame(amount, *order):
 
 
 STEPS = [frame(f"{n} steps", *order) for n, order in ((50, ("gru", "tcn")), (100, ("tcn", "gru", "transformer-none")))]
-FRAMES = {
-    "Digits": {"steps": STEPS, "seconds": [frame("1 second", "gru", "tcn"), frame("2 seconds", "gru", "tcn")]},
-    SLY: {"steps": STEPS[::-1]},
-}
+SECONDS = [frame("1 second", "gru", "tcn"), frame("2 seconds", "gru", "tcn")]
+FRAMES = {"Digits": {"steps": STEPS, "seconds": SECONDS}, SLY: {"steps": STEPS[::-1]}}
 
 
 @pytest.fixture

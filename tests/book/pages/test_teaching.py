@@ -89,9 +89,8 @@ def test_results_wrap_and_boxes_show_that_they_scroll(contexts, planted):
 def test_guesses_on_paper(contexts, planted):
     """A printed guess shows its question and all answers, and gives nothing away."""
     style, script = ((ASSETS / name).read_text() for name in ("book.css", "site.js"))
-    with visit(
-        contexts["light"], planted(f"{GUESS}{SETTLED}<script>{script}</script>", f"<style>{style}</style>")
-    ) as seen:
+    made = planted(f"{GUESS}{SETTLED}<script>{script}</script>", f"<style>{style}</style>")
+    with visit(contexts["light"], made) as seen:
         page = seen.page
         page.locator("summary").nth(1).click()
         assert page.locator(".guess-said").inner_text().strip() == "You said: “Two”."

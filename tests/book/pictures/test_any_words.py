@@ -64,4 +64,3 @@ def test_the_words_are_themselves():
     shown = [text._preprocess_math(text.get_text())[0] for text in fig.axes[0].get_yticklabels()]
     for word, seen in zip(WORDS, shown, strict=True):
         assert seen == "".join("\ufffd" if c in "\x00\x0c\ud800\ufffe" else c for c in word)
-    plt.close(fig)

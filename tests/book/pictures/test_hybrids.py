@@ -1,22 +1,11 @@
 """The figures of the chapter on hybrids draw what they are given."""
 
-import matplotlib.pyplot as plt
-import pytest
-
 from rtx_book.pictures import hybrids as pictures
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
-
-
 def test_a_share_has_its_interval_and_its_steps():
-    rows = {
-        "one → two": [(18, 20, (0.7, 0.98), 300), (0, 20, (0, 0.2), None)],
-        "two → one": [(20, 20, (0.8, 1), 1200), (5, 10, (0.2, 0.8), 250)],
-    }
+    rows = {"one → two": [(18, 20, (0.7, 0.98), 300), (0, 20, (0, 0.2), None)]}
+    rows["two → one"] = [(20, 20, (0.8, 1), 1200), (5, 10, (0.2, 0.8), 250)]
     fig = pictures.draw_stacks(rows, ["track", "look up"])
     interval, share = fig.axes[0].get_lines()[:2]
     assert share.get_xdata() == [0.9] and list(interval.get_xdata()) == [0.7, 0.98]

@@ -36,7 +36,6 @@ def test_a_scan_covers_all_steps_after_the_logarithm_of_their_number() -> None:
 
 
 def test_an_rnn_joins_every_pair_and_an_indrnn_each_neuron_with_itself() -> None:
-    joined = [
-        [(text.xyann[1], text.xy[1]) for text in ax.texts if isinstance(text, Annotation)] for ax in draw_wiring().axes
-    ]
+    arrows = ([text for text in ax.texts if isinstance(text, Annotation)] for ax in draw_wiring().axes)
+    joined = [[(arrow.xyann[1], arrow.xy[1]) for arrow in own] for own in arrows]
     assert joined == [[(i, j) for i in range(4) for j in range(4)], [(i, i) for i in range(4)]]

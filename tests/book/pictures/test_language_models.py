@@ -1,6 +1,5 @@
 """The figures of the chapter on language models draw what they are given."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from rtx_book.pictures.language_models import draw_cuts, draw_ways
@@ -13,7 +12,6 @@ def test_a_cut_stands_where_the_kept_ones_end():
     assert widths == [[0.5], [0.3], [0.2], [0.5], [0.3], [0.2], [0]]
     assert [line.get_xdata()[0] for line in ax.get_lines()] == [0.8, 1.0]
     assert [text.get_text() for text in ax.texts] == ["␣", "b", "␣", "b", "a"]
-    plt.close("all")
 
 
 def test_the_dashed_line_is_the_persons():
@@ -21,4 +19,3 @@ def test_the_dashed_line_is_the_persons():
     for k, ax in enumerate(draw_ways(found, "a person").axes):
         lines = [list(line.get_xdata()) for line in ax.get_lines()]
         assert lines == [2 * [found["a person"][k]], [found["greedy"][k]], [found["a person"][k]]]
-    plt.close("all")

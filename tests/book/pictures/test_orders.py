@@ -9,6 +9,7 @@ import subprocess
 import numpy as np
 import pytest
 import torch
+from pages import page_checks
 from support import needs
 
 from rtx_book.build import node
@@ -88,12 +89,9 @@ def test_the_reader_types_and_presses(browser, tmp_path):
     path = tmp_path / "page.html"
     page = order_explorer("New York is a city", [4, 3, 2, 0, 1]).data
     path.write_text(f'<!doctype html><html lang="en"><meta charset="utf-8"><title>o</title><body>{page}')
-    context = browser.new_context(viewport={"width": 390, "height": 800})
-    try:
-        opened, seen = context.new_page(), []
-        for event in ("pageerror", "console"):
-            opened.on(event, lambda it: seen.append(str(it)))
-        opened.goto(path.as_uri())
+    context = browser.new_context(viewport=page_checks.PHONE)
+    with page_checks.visit(context, path.as_uri()) as seen:
+        opened = seen.page
         assert opened.locator(".asked li").all_inner_texts() == factors(WORDS, [4, 3, 2, 0, 1])
         opened.get_by_role("button", name="choose anew").click()
         assert "No word" in opened.locator(".said").inner_text()
@@ -107,6 +105,6 @@ def test_the_reader_types_and_presses(browser, tmp_path):
         assert opened.locator(".asked li").all_inner_texts() == factors(["cats", "<b>", "sleep"], [0, 1, 2])
         opened.locator("input").fill("one")
         assert opened.locator(".said").inner_text() == "Write 2 to 8 words."
-        assert opened.evaluate("document.documentElement.scrollWidth") <= 390 and not seen
-    finally:
-        context.close()
+        assert opened.evaluate("document.documentElement.scrollWidth") <= 390
+    context.close()
+    assert seen.faults == [f"request to elsewhere: {path.as_uri()}"]

@@ -4,12 +4,8 @@ import numpy as np
 
 from rtx_book.pictures.pretraining import describe_fillings, draw_fillings
 
-GIVEN = {
-    "sentence": ["from", "monday", "two", "days", "on"],
-    "place": 2,
-    "words": ["from", "one", "two", "three"],
-    "shares": {"left\nto right": [0.0, 0.4, 0.35, 0.25], "BERT": np.array([0.0, 0.003, 0.99, 0.007])},
-}
+GIVEN = {"sentence": ["from", "monday", "two", "days", "on"], "place": 2, "words": ["from", "one", "two", "three"]}
+GIVEN["shares"] = {"left\nto right": [0.0, 0.4, 0.35, 0.25], "BERT": np.array([0.0, 0.003, 0.99, 0.007])}
 
 
 def test_words_are_rows_and_models_columns() -> None:

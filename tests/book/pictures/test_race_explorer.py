@@ -145,10 +145,8 @@ def test_ranks_intervals_and_groups_are_drawn_and_told() -> None:
 
 def test_the_rank_explorer_holds_the_numbers_given() -> None:
     other = {"rnn": RANKS["tcn"] | {"low": 1.25}, "tcn": RANKS["rnn"]}
-    frames = {
-        "Digits": {"steps": [frame("50 steps", **other), frame()]},
-        "Text": {"steps": [], "FLOPs": [frame("1 FLOP")]},
-    }
+    frames = {"Digits": {"steps": [frame("50 steps", **other), frame()]}}
+    frames["Text"] = {"steps": [], "FLOPs": [frame("1 FLOP")]}
     page = rank_explorer(frames, LANES).data
     data = data_of(page, "ranks")
     assert [lane["name"] for lane in data["lanes"]] == list(LANES.values()) and data["split"] == "validation"

@@ -8,14 +8,9 @@ from rtx_book.pictures import reading
 
 # ---- hops
 
-STORY = {
-    "sentences": ["Bert went to the hall", "Bert took the ball", "Anna went to the attic"],
-    "weights": np.array([[0.02, 0.9, 0.04, 0.03, 0.01], [0.75, 0.1, 0.05, 0.05, 0.05]]),
-    "question": "Where is the ball",
-    "answer": "hall",
-    "right": "hall",
-    "supports": [1, 0],
-}
+STORY = {"question": "Where is the ball", "answer": "hall", "right": "hall", "supports": [1, 0]}
+STORY["sentences"] = ["Bert went to the hall", "Bert took the ball", "Anna went to the attic"]
+STORY["weights"] = np.array([[0.02, 0.9, 0.04, 0.03, 0.01], [0.75, 0.1, 0.05, 0.05, 0.05]])
 
 
 def test_sentences_are_rows_and_what_is_empty_is_one() -> None:

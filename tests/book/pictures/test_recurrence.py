@@ -49,9 +49,8 @@ FIELD = np.array([0.0] * 5 + [1.0, 2.0, 5.0])  # the most recent input last
 def test_a_curve_counts_back_from_the_output_and_sums_to_one() -> None:
     rising = np.array([1.0, 2.0, 3.0, 4.0])
     runs = np.stack([FIELD, FIELD * 100, FIELD[::-1] + 1])
-    (ax,) = recurrence.influence_curves(
-        {"TCN": FIELD, "rising": rising, "RNN": 0.5 ** np.arange(40)[::-1], "runs": runs}
-    ).axes
+    given = {"TCN": FIELD, "rising": rising, "RNN": 0.5 ** np.arange(40)[::-1], "runs": runs}
+    (ax,) = recurrence.influence_curves(given).axes
     lines = {line.get_label(): line for line in ax.get_lines()}
     np.testing.assert_allclose(lines["rising"].get_xydata(), [(1, 0.4), (2, 0.3), (3, 0.2), (4, 0.1)])
     np.testing.assert_allclose(lines["runs"].get_ydata()[:3], [0.625, 0.25, 0.125])

@@ -24,9 +24,8 @@ def test_a_matrix_a_rule_with_its_numbers() -> None:
 def test_states_in_words_and_an_explorer_over_the_story() -> None:
     said = pictures.describe_states({"sum": SUM[2], "delta rule": 0 * DELTA[0]}, KEYS, VALUES)
     assert said == "sum: Anna hall 1 and kitchen 1, Bert garden −.37; delta rule: empty."
-    page = pictures.states_explorer(
-        STORY, {"sum": SUM, "delta rule": DELTA}, KEYS, VALUES, title="No eraser", start=2
-    ).data
+    states = {"sum": SUM, "delta rule": DELTA}
+    page = pictures.states_explorer(STORY, states, KEYS, VALUES, title="No eraser", start=2).data
     assert page.count('class="frame"') == 3 and "No eraser" in page
     assert "Anna is in the kitchen. sum: Anna hall 1 and kitchen 1; delta rule: Anna kitchen 1." in page
 
@@ -52,17 +51,14 @@ def test_a_line_a_model_in_its_look_smoothed() -> None:
 
 
 def test_eigenvalues_have_a_panel_a_model_and_a_frame_a_moment() -> None:
-    panels = {
-        "Mamba": [[[1.0, 0.5], [0.9, 0.5]], [[1.0, 0.999], [0.2, 0.204]]],
-        "DeltaNet": [[[1.0], [0.1 + 0.5j, 0.1 - 0.5j]], [[1.0], [-1.0]]],
-    }
+    panels = {"Mamba": [[[1.0, 0.5], [0.9, 0.5]], [[1.0, 0.999], [0.2, 0.204]]]}
+    panels["DeltaNet"] = [[[1.0], [0.1 + 0.5j, 0.1 - 0.5j]], [[1.0], [-1.0]]]
     told = {"Mamba": ["51 %", "50 %"], "DeltaNet": ["52 %", "100 %"]}
     fig, frames = pictures.spectrum_frames(panels, [0, 300], told)
     assert [side.tolist() for side in frames[1]["bit1-0"]] == [[0.2], [0]], "what agrees to two decimals is one mark"
     assert frames[0]["bit1-1"][1].tolist() == [-0.5, 0.5] and frames[1]["told-1"] == "100 %"
     (crosses,) = (line for line in fig.axes[1].get_lines() if line.get_gid() == "bit1-1")
     assert crosses.get_xdata().tolist() == [-1.0], "it shows the last moment"
-    assert (
-        pictures.describe_spectra(panels) == "Eigenvalues of the step at a 1, real parts: Mamba 0.20; DeltaNet −1.00."
-    )
+    said = "Eigenvalues of the step at a 1, real parts: Mamba 0.20; DeltaNet −1.00."
+    assert pictures.describe_spectra(panels) == said
     assert "Eigenvalues move." in film(fig, frames, "step", labels=["0", "300"], alt="Eigenvalues move.").data

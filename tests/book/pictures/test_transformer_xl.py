@@ -6,19 +6,7 @@ import torch
 from support.drawn import check_inside, words
 from torch import Tensor
 
-from rtx_book.pictures.transformer_xl import (
-    SHIFT_STEPS,
-    describe_segments,
-    describe_shift,
-    draw_clash,
-    draw_context_use,
-    draw_costs,
-    draw_position_losses,
-    draw_segments,
-    draw_shift,
-    draw_test_memory,
-    shifted_cells,
-)
+from rtx_book.pictures import transformer_xl as xl
 from rtx_lib.layers.positions import relative_shift
 from rtx_lib.models.transformer_xl import TransformerXL
 
@@ -28,7 +16,7 @@ from rtx_lib.models.transformer_xl import TransformerXL
 def test_a_segment_is_repeated_and_no_line_crosses_the_border() -> None:
     losses = torch.rand(3, 8) + 1
     given = {"no memory": losses, "memory 8": torch.ones(8)}
-    (ax,) = draw_position_losses(given, repeats=3, line=(2.5, "pairs")).axes
+    (ax,) = xl.draw_position_losses(given, repeats=3, line=(2.5, "pairs")).axes
     curves = [line for line in ax.get_lines() if len(line.get_xdata()) == 8]
     assert len(curves) == 6
     for r, line in enumerate(curves[:3]):
@@ -44,7 +32,7 @@ PUBLISHED = {800: 363.0, 1800: 773.0, 2800: 1409.0, 3800: 1874.0}
 def test_costs_are_drawn_on_logarithms_next_to_the_published() -> None:
     ratios = np.array([[30, 110, 450, 1800], [34, 120, 500, 1900.0], [32, 115, 470, 1850]])
     lengths = (64, 256, 1024, 3800)
-    (ax,) = draw_costs(lengths, {"this machine": ratios}, PUBLISHED).axes
+    (ax,) = xl.draw_costs(lengths, {"this machine": ratios}, PUBLISHED).axes
     curve, points = ax.get_lines()[:2]
     assert ax.get_xscale() == ax.get_yscale() == "log"
     np.testing.assert_allclose(curve.get_xydata(), np.stack([lengths, np.median(ratios, axis=0)], 1))
@@ -57,7 +45,7 @@ def test_costs_are_drawn_on_logarithms_next_to_the_published() -> None:
 
 def test_losses_against_the_memory_of_the_test_are_drawn_and_that_of_the_training_is_ringed() -> None:
     losses = {"A": np.array([[3.0, 2.0, 2.5], [3.2, 2.2, 2.9], [3.1, 2.4, 2.6]]), "B": [4.0, 3.0, 1.0]}
-    (ax,) = draw_test_memory(losses, (0, 64, 1024), trained={"A": 64, "B": 1024}, line=(3.5, "pairs")).axes
+    (ax,) = xl.draw_test_memory(losses, (0, 64, 1024), trained={"A": 64, "B": 1024}, line=(3.5, "pairs")).axes
     drawn = {line.get_label(): line.get_ydata().tolist() for line in ax.get_lines() if line.get_label() != "_trained"}
     assert drawn == {"A": pytest.approx([3.1, 2.2, 2.6]), "B": [4, 3, 1], "pairs": [3.5, 3.5]}
     rings = [line.get_xydata().tolist() for line in ax.get_lines() if line.get_label() == "_trained"]
@@ -68,7 +56,7 @@ def test_losses_against_the_memory_of_the_test_are_drawn_and_that_of_the_trainin
 def test_an_effect_ends_at_the_reach_and_a_context_curve_shows_its_numbers() -> None:
     effect = (torch.arange(1, 5), torch.tensor([1.0, 0.1, 0.0, 0.0]))
     losses = {"plain": [2.0, 1.5, 1.4], "LSTM": [1.9, 1.8, 1.7]}
-    top, bottom = draw_context_use({"plain": effect}, losses, (16, 32, 48), {"plain": 2}, line=(2.5, "pairs")).axes
+    top, bottom = xl.draw_context_use({"plain": effect}, losses, (16, 32, 48), {"plain": 2}, line=(2.5, "pairs")).axes
     curve = next(line for line in top.get_lines() if line.get_label() == "plain")
     np.testing.assert_allclose(curve.get_xydata(), [[1, 1], [2, 0.1]])  # no zeros on a log axis
     lstm = next(line for line in bottom.get_lines() if line.get_label() == "LSTM")
@@ -106,19 +94,19 @@ def test_what_is_lit_changes_the_output_of_a_model_and_gradients_go_where_it_is_
     read(layers, memory, x.requires_grad_())[0, output].sum().backward()
     felt = {p - earlier for p in range(output + 1) if x.grad[0, p].abs().max() > 0}  # type: ignore[index]
 
-    ax = draw_segments(layers, memory).axes[0]
+    ax = xl.draw_segments(layers, memory).axes[0]
     lit = {str(dots.get_gid()): {round(x) for x, y in dots.get_offsets() if y == 0} for dots in ax.collections}
     assert lit.get("own", set()) == felt
     assert lit.get("own", set()) | lit.get("stored", set()) == {p for p in reached if p >= 0}
     reach = 15 - min(reached)
     assert f"{reach} positions back" in "\n".join(words(ax))
     assert (f"← {-min(reached)} more" in words(ax)) == (min(reached) < 0)
-    told = describe_segments(layers, memory)
+    told = xl.describe_segments(layers, memory)
     assert f"reaches {reach} positions" in told if memory else "no path crosses the border" in told
 
 
 def test_restarting_numbers_repeat_and_distances_do_not() -> None:
-    assert "".join(word for word in words(draw_clash().axes[0]) if word.isdigit()) == "0123012376543210"
+    assert "".join(word for word in words(xl.draw_clash().axes[0]) if word.isdigit()) == "0123012376543210"
 
 
 # ---- shift
@@ -127,7 +115,7 @@ def test_restarting_numbers_repeat_and_distances_do_not() -> None:
 @pytest.mark.parametrize(("queries", "keys"), [(3, 5), (2, 2), (4, 5), (1, 1), (7, 30)])
 def test_cells_are_those_of_the_shift_and_hold_their_distance(queries: int, keys: int) -> None:
     numbers = torch.arange(1, queries * keys + 1).view(queries, keys)
-    shifted, cells = relative_shift(numbers), shifted_cells(queries, keys)
+    shifted, cells = relative_shift(numbers), xl.shifted_cells(queries, keys)
     for i in range(queries):
         for j in range(keys):
             cell = cells[i][j]
@@ -135,17 +123,18 @@ def test_cells_are_those_of_the_shift_and_hold_their_distance(queries: int, keys
             assert j > keys - queries + i or cell == (i, keys - queries + i - j)
 
 
-NAMES = [["0" if cell is None else f"{'abc'[cell[0]]}{cell[1]}" for cell in row] for row in shifted_cells(3, 5)]
+NAMES = [["0" if cell is None else f"{'abc'[cell[0]]}{cell[1]}" for cell in row] for row in xl.shifted_cells(3, 5)]
 
 
 def test_the_cells_that_no_query_needs_are_named() -> None:
-    assert describe_shift("masked").count(f"{' and '.join(NAMES[0][3:])} in row a and {NAMES[1][4]} in row b") == 1
+    assert xl.describe_shift("masked").count(f"{' and '.join(NAMES[0][3:])} in row a and {NAMES[1][4]} in row b") == 1
 
 
 @pytest.mark.parametrize("row", range(3))
 def test_what_is_said_of_a_row_is_what_the_shift_does(row: int) -> None:
-    told, read = describe_shift(SHIFT_STEPS[6 + row]), NAMES[row]
+    told, read = xl.describe_shift(xl.SHIFT_STEPS[6 + row]), NAMES[row]
     skipped = ["0", *(f"{'abc'[row]}{d}" for d in (4, 3))][: 3 - row]
     said = ", ".join(skipped[:-1]) + " and " * (row < 2) + skipped[-1]
     assert f"skips {said} of row" in told and f"It reads {', '.join(read)}: the first is distance {read[0][1]}" in told
-    assert draw_shift(SHIFT_STEPS[6 + row]).axes[0].get_title().startswith(f"row {'abc'[row]} skips {said}, so it")
+    (ax,) = xl.draw_shift(xl.SHIFT_STEPS[6 + row]).axes
+    assert ax.get_title().startswith(f"row {'abc'[row]} skips {said}, so it")

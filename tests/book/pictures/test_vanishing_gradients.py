@@ -37,9 +37,8 @@ def test_panels_show_each_network_its_states_its_title_and_where_the_error_stand
     *panels, below = at_frame(fig, frames[1]).axes
     drawn = [{line.get_gid(): line.get_ydata().tolist() for line in ax.get_lines()} for ax in panels]
     norms = NORMS[1].tolist()
-    assert drawn[0] == {"LSTM h": norms, "LSTM c": [2 * v for v in norms]} and drawn[1] == {
-        "GRU h": [3 * v for v in norms]
-    }
+    assert drawn[0] == {"LSTM h": norms, "LSTM c": [2 * v for v in norms]}
+    assert drawn[1] == {"GRU h": [3 * v for v in norms]}
     assert [ax.get_title() for ax in panels] == ["LSTM: error 0.1", "GRU: error 0.3"]
     curves = {line.get_gid() or line.get_label(): line for line in below.get_lines()}
     assert curves["GRU"].get_ydata().tolist() == [0.4, 0.3] and curves["GRU"].get_color() == look("gru")["color"]

@@ -94,9 +94,8 @@ def test_who_is_hardly_better_than_the_baseline_has_learned_nothing():
     assert [found.place("digits", lane) for lane in LANES] == [2, 2, 1], "they tie"
     lost = of("text", "loss", one=[2.38, 2.38, 2.37], two=[2.36, 2.36, 2.3])
     found = Race(LANES, {"text": FINISH["text"]}, lost, baselines={"text": 2.5})
-    assert (
-        found.floor("text") == pytest.approx(2.375) and found.misses("text", "one") and not found.misses("text", "two")
-    )
+    assert found.floor("text") == pytest.approx(2.375)
+    assert found.misses("text", "one") and not found.misses("text", "two")
     assert Race(LANES, {"text": FINISH["text"]}, lost, baselines={}).floor("text") == math.inf
 
 
@@ -183,8 +182,6 @@ def test_pairs_that_change_places():
     assert changed_places([1, 2, 3], [1, 3, 2]) == pytest.approx(1 / 3)
     assert changed_places([1, 2], [2, 2]) == 0, "a tie is no change of places"
     assert changed_places([1], [5]) == 0
-    with pytest.raises(ValueError):
-        changed_places([1, 2], [1])
 
 
 def test_the_book_s_race_is_whole():

@@ -65,10 +65,8 @@ def test_a_run_s_row_is_its_record():
     told = [lost[name] for name in ("lr", "chosen", "test", "validation_best", "validation_last", "diverged_at")]
     assert told == [1e-5, 0, None, None, None, 120]
     tried, longer = found["trial-adding-gru-0.03", 0], found["race-adding-gru-200-0.03", 0]
-    assert [(row["stage"], row["length"], row["flops_per_step"]) for row in (tried, longer)] == [
-        ("trial", 50, None),
-        ("race", 200, None),
-    ], "a step at another length has another cost"
+    told = [(row["stage"], row["length"], row["flops_per_step"]) for row in (tried, longer)]
+    assert told == [("trial", 50, None), ("race", 200, None)], "a step at another length has another cost"
     digits = found["race-digits-transformer-xl", 0]
     told = [digits[name] for name in ("lane", "name", "length", "chosen")]
     assert told == ["transformer-xl", "T-XL", None, None]
@@ -76,11 +74,9 @@ def test_a_run_s_row_is_its_record():
     assert found["trial-adding-deep-gru-0.1", 0]["lane"] == "deep-gru"
     wider, narrow, fresh = (found[f"{name}-adding-gru-{lr}", seed] for name, lr, seed in LATER)
     assert fresh["instructions"] == "avx2"
-    assert [(row["stage"], row["chosen"], row["flops_per_step"]) for row in (wider, narrow, fresh)] == [
-        ("large", 1, None),
-        ("large", 0, None),
-        ("again", 1, 956596224),
-    ], "a larger lane has a rate of its own, and fresh seeds have that of the race"
+    told = [(row["stage"], row["chosen"], row["flops_per_step"]) for row in (wider, narrow, fresh)]
+    # A larger lane has a rate of its own, and fresh seeds have that of the race.
+    assert told == [("large", 1, None), ("large", 0, None), ("again", 1, 956596224)]
 
 
 @pytest.mark.parametrize("recipe", ["adding-gru-t10", "race-adding-own-0.03", "own-adding", "race-text-gru-0.03"])
@@ -122,9 +118,3 @@ def test_there_and_back_every_number_is_the_same():
         return {name: v or None if name in words else float(v) if v else None for name, v in row.items()}
 
     assert [parsed(row) for row in csv.DictReader(io.StringIO(text))] == rows
-    assert [parsed(row) for row in csv.DictReader(io.StringIO(text.replace("0.02,", "0.03,", 1)))] != rows, "planted"
-
-
-def test_a_column_that_is_not_in_the_head_is_refused():
-    with pytest.raises(ValueError, match="fields not in fieldnames: 'more'"):
-        write_csv([dict.fromkeys(HEADER) | {"more": 1}])

@@ -96,9 +96,8 @@ def test_what_has_won_is_found_under_its_plain_name_too(packed):
 def test_a_run_made_again_takes_the_place_of_the_packed_one(packed):
     again = whole("b", 1, metrics={"mse": 7.0})
     write(packed / "runs", again)
-    assert load(packed)["b"][1]["metrics"] == find("b", 1, packed)["metrics"] == {"mse": 7.0}, (
-        "before it is packed, too"
-    )
+    found = load(packed)["b"][1], find("b", 1, packed)
+    assert [one["metrics"] for one in found] == [{"mse": 7.0}] * 2, "before it is packed, too"
     assert pack(packed, PLAN) == {"first": 1} and pack(packed, PLAN) == {}
     assert load(packed)["b"] == [RUNS[1], again, RUNS[2]] and load(packed)["a"]
 
@@ -154,8 +153,6 @@ def test_thin_keeps_the_mean_and_the_length_small():
 def test_loading_by_name():
     assert load_records("nothing") == []
     assert [record["seed"] for record in load_records("copy-gru")] == [0, 1, 2]
-    record = load_records("copy-gru")[1]
-    assert record["recipe"] == "copy-gru" and record["seed"] == 1 and len(record["curves"]["loss"]) == 50
 
 
 def test_costs_of_the_race(monkeypatch, tmp_path):

@@ -65,26 +65,20 @@ def test_the_contrary_of_a_rule_is_no_contrary_of_its_mirror(kind):
         assert found in ({YES, NO}, {OPEN}, {YES, OPEN}), (a, b)
 
 
-@pytest.mark.parametrize(
-    ("rule", "message"),
-    [
-        ("all A < B", "is no rule"),
-        ("every A ~ B", "is no rule"),
-        ("close A ~ B", "is no rule"),
-        ("apart A < B", "is no rule"),
-        ("every A < B: 5%", "is no rule"),
-        ("overlap A < B", "is no rule"),
-        ("overlap A ~ B: 5%", "is no rule"),
-        ("close A ~ B: 1.2.3%", "is no rule"),
-        ("every A < C", "names 'C', which is not one of ours"),
-        ("every A < 1.2.3", "names '1.2.3'"),
-        ("every A < 0.5 * 3", "names '3', which is not one of ours"),
-        ("every A < x * B", "has the factor 'x'"),
-        ("every 1 < 2", "names none of ours"),
-        ("each A < 2", "takes two of ours"),
-    ],
-)
-def test_what_is_no_rule_is_named(rule, message):
+FAULTS = {
+    "is no rule": "all A < B; every A ~ B; close A ~ B; apart A < B; every A < B: 5%; overlap A < B; overlap A ~ B: 5%",
+    "1.2.3%' is no rule": "close A ~ B: 1.2.3%",
+    "names 'C', which is not one of ours": "every A < C",
+    "names '1.2.3'": "every A < 1.2.3",
+    "names '3', which is not one of ours": "every A < 0.5 * 3",
+    "has the factor 'x'": "every A < x * B",
+    "names none of ours": "every 1 < 2",
+    "takes two of ours": "each A < 2",
+}
+
+
+@pytest.mark.parametrize(("message", "rule"), [(m, rule) for m, wrong in FAULTS.items() for rule in wrong.split("; ")])
+def test_what_is_no_rule_is_named(message, rule):
     with pytest.raises(ValueError, match=message):
         rules.parse(rule, OURS)
 
@@ -119,10 +113,8 @@ def read(tmp_path, *entries):
 
 
 def test_entries_are_objects_with_names(tmp_path):
-    assert read(tmp_path, {"says": "rain", "id": "weather"}, RULED) == [
-        ("saying weather", Said("rain", "weather")),
-        ("saying number 2", Said(**RULED)),
-    ]
+    first, second = read(tmp_path, {"says": "rain", "id": "weather"}, RULED)
+    assert first == ("saying weather", Said("rain", "weather")) and second == ("saying number 2", Said(**RULED))
     assert read(tmp_path) == []
 
 

@@ -21,16 +21,7 @@ DIVERGED = {"step": 120, "reason": "loss is nan at step 120"}
 
 @pytest.mark.parametrize(
     ("count", "cut", "covers"),
-    [
-        (1, 0, None),
-        (3, 0, 0.75),
-        (5, 0, 0.9375),
-        (6, 0, 0.96875),
-        (8, 0, 0.9921875),
-        (9, 1, 0.9609375),
-        (12, 2, 0.9614257812),
-        (20, 5, 0.958610534),
-    ],
+    [(1, 0, None), (5, 0, 0.9375), (8, 0, 0.9921875), (9, 1, 0.9609375), (20, 5, 0.958610534)],
 )
 def test_the_interval_is_between_two_of_the_values_and_covers_as_often_as_it_says(count, cut, covers):
     """Which two is in Conover 1999; of fewer than six it is the range."""
@@ -53,19 +44,12 @@ def test_one_run_by_accuracy_and_by_error():
     one, other = record(), record("mse", (0.3, 0.01, 0.05), 0.02)
     assert (seeds.best(one, "accuracy"), seeds.final(one, "accuracy")) == (0.9, 0.85)
     assert (seeds.best(other, "mse"), seeds.final(other, "mse")) == (0.01, 0.02)
-    assert seeds.steps_to(one, "accuracy", 0.8) == seeds.steps_to(one, "accuracy", 0.9) == 100
-    assert seeds.steps_to(one, "accuracy", 0.91) is None and seeds.steps_to(one, "accuracy", 0.2) == 50
-    assert (
-        seeds.steps_to(other, "mse", 0.05) == seeds.steps_to(other, "mse", 0.01) == 100
-        and seeds.steps_to(other, "mse", 0.001) is None
-    )
-    assert seeds.solved(one, "accuracy", 0.85) and not seeds.solved(one, "accuracy", 0.86), (
-        "the test counts, not the validation"
-    )
+    assert [seeds.steps_to(one, "accuracy", line) for line in (0.2, 0.8, 0.9, 0.91)] == [50, 100, 100, None]
+    assert [seeds.steps_to(other, "mse", line) for line in (0.05, 0.01, 0.001)] == [100, 100, None]
+    # The test counts, not the validation.
+    assert seeds.solved(one, "accuracy", 0.85) and not seeds.solved(one, "accuracy", 0.86)
     assert seeds.solved(other, "mse", 0.02) and not seeds.solved(other, "mse", 0.01)
-    assert (
-        seeds.better("accuracy", 0.9, 0.8) and not seeds.better("mse", 0.9, 0.8) and not seeds.better("mse", 0.8, 0.8)
-    )
+    assert seeds.better("accuracy", 0.9, 0.8) and not any(seeds.better("mse", value, 0.8) for value in (0.9, 0.8))
 
 
 def test_every_metric_of_a_task_has_its_direction():
@@ -109,21 +93,14 @@ def test_none_one_and_no_line():
     assert gone["median"] is None and gone["diverged"] == 1 and gone["solved"] == 0
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs", "expected"),
-    [
-        ([1, 2, 3], [4, 5, 6], 1),
-        ([4, 5, 6], [1, 2, 3], -1),
-        ([1, 2, 4], [3, 5, 6], 0),
-        ([1, 2, 3], [3, 4, 5], 0),
-        ([1, 2], [4, 5, 6], None),
-        ([1, 2, 3], [4, 5], None),
-        ([], [], None),
-    ],
-)
-def test_one_is_better_only_with_every_seed(ours, theirs, expected):
-    assert seeds.verdict(ours, theirs) == expected
-    assert seeds.verdict(ours, theirs, metric="accuracy") == (None if expected is None else -expected)
+ENDS = {1: "123 456", -1: "456 123", 0: "124 356; 123 345", None: "12 456; 123 45;  "}  # a digit for each seed
+
+
+@pytest.mark.parametrize(("end", "case"), [(end, case) for end, cases in ENDS.items() for case in cases.split("; ")])
+def test_one_is_better_only_with_every_seed(end, case):
+    ours, theirs = ([*map(int, side)] for side in case.split(" "))
+    assert seeds.verdict(ours, theirs) == end
+    assert seeds.verdict(ours, theirs, metric="accuracy") == (None if end is None else -end)
 
 
 def test_what_is_better_is_told_with_its_distance():
@@ -186,18 +163,10 @@ def test_a_tally_counts_those_that_met_the_line_and_says_by_when() -> None:
 
 
 def test_changes_are_told_by_what_the_seeds_say():
-    rows = {
-        "6": [4.0, 4.1, 4.2],
-        "1": [4.5, 4.6, 4.4],
-        "2": [4.4, 4.3, 4.5],
-        "12": [4.0, 4.2, 4.1],
-        "rotary": [3.5, 3.6, 3.7],
-    }
-    told = seeds.tell_changes(rows, "6")
-    assert told == (
-        "1 (+0.40) and 2 (+0.30) are worse with every seed; for 12 (+0.00) the seeds overlap; "
-        "rotary (−0.50) is better with every seed"
-    )
+    rows = {"6": [4.0, 4.1, 4.2], "1": [4.5, 4.6, 4.4], "2": [4.4, 4.3, 4.5], "12": [4.0, 4.2, 4.1]}
+    rows["rotary"] = [3.5, 3.6, 3.7]
+    worse = "1 (+0.40) and 2 (+0.30) are worse with every seed; for 12 (+0.00) the seeds overlap"
+    assert seeds.tell_changes(rows, "6") == f"{worse}; rotary (−0.50) is better with every seed"
     assert seeds.tell_changes(rows, "rotary", metric="accuracy").startswith("6 (+0.50), 1 (+0.90), 2 (+0.80) and 12")
 
 

@@ -16,10 +16,7 @@ def test_what_is_not_a_number_is_never_close():
     assert not error(torch.tensor([float("nan"), 1.0]), torch.ones(2)) < 1e-12
 
 
-@pytest.mark.parametrize(
-    "ours, theirs, message",
-    [(torch.ones(3, 1), torch.ones(3), "shape"), (torch.ones(2), torch.zeros(2), "0 everywhere")],
-)
-def test_what_cannot_be_compared_is_refused(ours, theirs, message):
-    with pytest.raises(ValueError, match=message):
-        error(ours, theirs)
+def test_what_cannot_be_compared_is_refused():
+    for theirs, message in ((torch.ones(2, 1), "shape"), (torch.zeros(2), "0 everywhere")):
+        with pytest.raises(ValueError, match=message):
+            error(torch.ones(2), theirs)

@@ -1,8 +1,11 @@
 """Chains and paths: models whose numbers are known, what must not be counted, and kernels that hide their steps."""
 
+from functools import partial
+
 import pytest
 import torch
 import torch.nn.functional as F
+from support.helpers import refusals
 from torch import nn
 
 from rtx_lib.diagnostics.paths import effects, growth, order, path_length, sequential_operations
@@ -176,38 +179,25 @@ def test_ids_are_marked_behind_their_embedding():
     assert not model.embedding._forward_hooks
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ([3, 3, 3], "1"),
-        ([3, 4, 5, 6], "log T"),
-        ([20, 38, 74, 146], "T"),
-        ([10, 14, 20, 28], "sqrt T"),
-        ([9, 9, None], "no path"),
-    ],
-)
-def test_orders(values, expected):
+ORDERS = {"1": [3, 3, 3], "log T": [3, 4, 5, 6], "T": [20, 38, 74, 146], "sqrt T": [10, 14, 20, 28]}
+
+
+@pytest.mark.parametrize(("expected", "values"), [*ORDERS.items(), ("no path", [9, 9, None])])
+def test_orders(expected, values):
     assert order({8 * 2**i: value for i, value in enumerate(values)}) == expected
 
 
 X = torch.zeros(2, 5, 3, dtype=torch.float64)
-
-
-@pytest.mark.parametrize("measure", [sequential_operations, path_length, effects])
-@pytest.mark.parametrize(
-    ("model", "given", "options", "message"),
+DOUBLED = "counts must be at three lengths at least, each twice the one before, got"
+BAD = [
+    (attend, X[0], None, r"x must have shape \(B, T, D\), got \(5, 3\)"),
+    (lambda x: x[:, -1], X, None, r"the model's y must have shape \(2, 5, O\), got \(2, 3\)"),
+    (attend, X, nn.Identity(), "embedding must be called once, it was called 0 times"),
+]
+MEASURES = (sequential_operations, path_length, effects)
+test_bad_arguments = refusals(
     [
-        (attend, X[0], {}, r"x must have shape \(B, T, D\), got \(5, 3\)"),
-        (lambda x: x[:, -1], X, {}, r"the model's y must have shape \(2, 5, O\), got \(2, 3\)"),
-        (attend, X, {"embedding": nn.Identity()}, "embedding must be called once, it was called 0 times"),
-    ],
+        *((partial(measure, *given, embedding=e), message) for measure in MEASURES for *given, e, message in BAD),
+        *((partial(order, dict.fromkeys(lengths, 1)), DOUBLED) for lengths in ((8, 16), (8, 16, 24))),
+    ]
 )
-def test_bad_arguments(measure, model, given, options, message):
-    with pytest.raises(ValueError, match=message):
-        measure(model, given, **options)
-
-
-@pytest.mark.parametrize("lengths", [(8, 16), (8, 16, 24)])
-def test_an_order_needs_doubled_lengths(lengths):
-    with pytest.raises(ValueError, match="counts must be at three lengths at least, each twice the one before, got"):
-        order(dict.fromkeys(lengths, 1))

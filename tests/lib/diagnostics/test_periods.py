@@ -1,7 +1,7 @@
 """A stack of monotone units ends up with the period of its input, to the last bit; what turns signs over does not."""
 
-import pytest
 import torch
+from support.helpers import refusals
 from torch import nn
 
 from rtx_lib.diagnostics.periods import changes, settles
@@ -75,14 +75,11 @@ def test_ids_and_batches():
     assert settles(Halves(), two, 99) == settles(Halves(), one, 99) + 1 == settles(Halves(), torch.cat([one, two]), 99)
 
 
-@pytest.mark.parametrize(
-    ("model", "period", "steps", "message"),
+SHAPE = r"the model's y must have shape \(1, 1, O\), got \(1, 1\)"
+test_what_is_refused = refusals(
     [
-        (Counts(3), ONE_ZERO, 2, "steps must be at least 3, got 2"),
-        (Counts(torch.nan), ONE_ZERO, 9, "model must give numbers, got NaN at step 1"),
-        (lambda x, state: (x[:, 0], None), ONE_ZERO, 9, r"the model's y must have shape \(1, 1, O\), got \(1, 1\)"),
-    ],
+        (lambda: settles(Counts(3), ONE_ZERO, 2), "steps must be at least 3, got 2"),
+        (lambda: settles(Counts(torch.nan), ONE_ZERO, 9), "model must give numbers, got NaN at step 1"),
+        (lambda: settles(lambda x, state: (x[:, 0], None), ONE_ZERO, 9), SHAPE),
+    ]
 )
-def test_refusals(model, period, steps, message):
-    with pytest.raises(ValueError, match=message):
-        settles(model, period, steps)

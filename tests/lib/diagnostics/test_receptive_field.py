@@ -169,10 +169,7 @@ test_bad_arguments = refusals(
         (lambda m: input_influence(m, X[0]), r"x must have shape \(B, T, D\), got \(5, 3\)"),
         (lambda m: input_influence(Wrong(lambda x: X), X[..., 0].long()), "embedding must be given, .* got None"),
         (lambda m: input_influence(m, X, samples=0), "samples must be at least 1, got 0"),
-        (
-            lambda m: input_influence(m, X, embedding=nn.Linear(3, 3)),
-            "embedding must be called once, it was called 0 times",
-        ),
+        (lambda m: input_influence(m, X, embedding=nn.Linear(3, 3)), "embedding must be called once, .* called 0"),
         (lambda m: input_influence(Wrong(lambda x: x[:, 1:]), X), r"the model's y must have shape .* got \(2, 4, 3\)"),
         (lambda m: reach(torch.zeros(3)), "influence must be .* not all 0, got"),
         (lambda m: reach(torch.tensor([1.0, -1])), "influence must be .* at least 0 .*, got"),

@@ -170,7 +170,7 @@ class Largest(TorchDispatchMode):
 
 
 @pytest.mark.parametrize("form", ["sum", "rows", "delta decay"])
-def test_a_long_sequence_takes_no_more_memory_for_what_is_between(form, monkeypatch):
+def test_a_long_sequence_takes_no_more_memory_for_what_is_between(form):
     """Without gradients: what is larger than a piece's products of keys is no larger than the sequences themselves."""
 
     def largest(steps):
@@ -181,8 +181,6 @@ def test_a_long_sequence_takes_no_more_memory_for_what_is_between(form, monkeypa
 
     sequences, between = 2 * 2 * 10_000, 64 * matrix_chunks.PIECE  # steps may be taken twice, see "delta rows"
     assert largest(10_000) <= max(sequences, between)
-    monkeypatch.setattr(matrix_chunks, "PIECE", 10**6)
-    assert largest(10_000) > 2 * max(sequences, between), "and this would be seen"
 
 
 # ---- what auto takes

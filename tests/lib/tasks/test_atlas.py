@@ -25,9 +25,8 @@ def test_what_is_hidden_is_asked_for(hidden):
     assert torch.equal(x == task.mask, y != -100)
     patterns = {tuple(row.nonzero().flatten().tolist()) for row in x == task.mask}
     pieces = {(0,), (1,), (PART,), (LAND,)}
-    assert (
-        patterns == {"pieces": pieces, "units": {NAME, (PART,), (LAND,)}, "name": {NAME}, "piece": {(0,), (1,)}}[hidden]
-    )
+    known = {"pieces": pieces, "units": {NAME, (PART,), (LAND,)}, "name": {NAME}, "piece": {(0,), (1,)}}
+    assert patterns == known[hidden]
     counts = (x == task.mask).double().mean(0)
     share = {"pieces": 1 / 4, "units": 1 / 3, "name": 1.0, "piece": 0.5}[hidden]
     assert counts[0].item() == pytest.approx(share, abs=0.04)

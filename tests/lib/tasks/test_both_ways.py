@@ -11,11 +11,8 @@ from rtx_lib.tasks.masked_text import BothWaysText
 def test_neighbours_of_sentences_end_with_the_sentence() -> None:
     x = torch.tensor([[5, 6, 7, 8], [5, 6, 0, 0], [5, 0, 0, 0]])
     none = [-100, -100]
-    assert neighbours(x, padding=0).tolist() == [
-        [[6, -100], [7, 5], [8, 6], [-100, 7]],
-        [[6, -100], [-100, 5], none, none],
-        [none] * 4,
-    ]
+    rows = [[6, -100], [7, 5], [8, 6], [-100, 7]], [[6, -100], [-100, 5], none, none], [none] * 4
+    assert neighbours(x, padding=0).tolist() == [*rows]
     assert neighbours(x)[1].tolist() == [[6, -100], [0, 5], [0, 6], [-100, 0]]
 
 

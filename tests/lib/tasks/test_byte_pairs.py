@@ -63,11 +63,6 @@ def test_ties_and_runs_of_one_letter_are_broken_as_theirs():
     assert all(same(*case) for case in tangles(60))
 
 
-def test_other_ties_would_be_seen(monkeypatch):
-    monkeypatch.setattr(byte_pairs, "BYTES", tuple(bytes([byte]) for byte in range(256)))
-    assert not all(same(*case) for case in tangles(60))
-
-
 @pytest.mark.slow
 def test_words_are_cut_as_theirs_behind_every_assigned_character():
     every = [sign for sign in map(chr, range(0x110000)) if unicodedata.category(sign) not in ("Cn", "Cs", "Co")]

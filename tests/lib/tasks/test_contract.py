@@ -248,10 +248,8 @@ def test_the_loss_is_that_of_the_metrics_and_of_the_positions_that_count(name: s
     metrics = task.metrics(prediction, y)
     if not name.startswith("numbers") and name != "jsb-summed":  # a mean over sentences, and a sum
         assert loss.item() == pytest.approx(metrics.get("loss", metrics.get("mse")), rel=1e-12)
-    elsewhere = torch.where(
-        counts[..., None], prediction, torch.randn(prediction.shape, generator=generator(1)).double()
-    )
-    assert task.metrics(elsewhere, y) == metrics
+    others = torch.randn(prediction.shape, generator=generator(1)).double()
+    assert task.metrics(torch.where(counts[..., None], prediction, others), y) == metrics
     labels = int((y >= 0).sum()) if name.startswith("both-ways") else int(counts.sum())
     assert getattr(task, "weight", len)(y) in (len(y), labels)
 
@@ -325,9 +323,8 @@ def test_streams_that_do_not_fit(name: str, task: Any) -> None:
         longest = sum(y.numel() for _, y in task.stream("test", 1, 1))
         assert len(list(task.stream("test", 1, longest))) == 1
         for size, most in ((1, longest), (3, longest // 3), (longest + 1, 0)):
-            with pytest.raises(
-                ValueError, match=f"length must be at most {most}, a stream of 'test' with size {size},"
-            ):
+            message = f"length must be at most {most}, a stream of 'test' with size {size},"
+            with pytest.raises(ValueError, match=message):
                 task.stream("test", size, most + 1)
         with pytest.raises(ValueError, match="length must be at least 1, got 0"):
             task.stream("test", 1, 0)

@@ -51,20 +51,16 @@ def test_the_split_is_of_the_words_and_not_of_their_order_in_the_file(files, pla
 
 def test_tagged_sentences(files) -> None:
     rows = tagged("conll2000")
-    everything = [row for split in SPLITS for row in rows[split]]
-    assert (["He", "reckons", "the", "deficit", "."], ["PRP", "VBZ", "DT", "NN", "."]) in [
-        row[:2] for row in everything
-    ]
-    assert next(row.begins for row in everything if row.words[0] == "He") == [True, True, True, False, True]
-    assert [row[:3] for row in rows["test"]] == [
-        (["Rockwell", "fell", "will", "!"], ["NNP", "VBP", "MD", "."], [True, True, False, True]),
-        (["fell"], ["VBD"], [True]),
-    ]
+    (row,) = (row for split in SPLITS for row in rows[split] if row.words[0] == "He")
+    assert row[:2] == (["He", "reckons", "the", "deficit", "."], ["PRP", "VBZ", "DT", "NN", "."])
+    assert row.begins == [True, True, True, False, True]
+    first, second = (row[:3] for row in rows["test"])
+    assert first == (["Rockwell", "fell", "will", "!"], ["NNP", "VBP", "MD", "."], [True, True, False, True])
+    assert second == (["fell"], ["VBD"], [True])
     rows = tagged("ud_ewt")
-    assert [row[:3] for row in rows["test"]] == [
-        (["It", "'s", "him", "."], ["PRON", "AUX", "PRON", "PUNCT"], [True] * 4),
-        (["Go"], ["VERB"], [True]),
-    ]
+    first, second = (row[:3] for row in rows["test"])
+    assert first == (["It", "'s", "him", "."], ["PRON", "AUX", "PRON", "PUNCT"], [True] * 4)
+    assert second == (["Go"], ["VERB"], [True])
     assert len(rows["train"]) + len(rows["valid"]) == 22
     rows = tagged("masc")
     everything = [row[:2] for split in SPLITS for row in rows[split]]

@@ -20,37 +20,24 @@ def whole(task: SequentialDigits | MNIST, split: str) -> tuple[torch.Tensor, tor
     return x, y
 
 
-def test_splits_share_out_every_image_once() -> None:
-    task, digits = SequentialDigits(), sklearn.datasets.load_digits()
-    x, y = (torch.cat(parts) for parts in zip(*(whole(task, split) for split in SPLITS), strict=True))
-    ours = np.column_stack([y.numpy(), 16 * x.squeeze(-1).numpy()])
-    theirs = np.column_stack([digits.target, digits.data])
-    np.testing.assert_array_equal(ours[np.lexsort(ours.T)], theirs[np.lexsort(theirs.T)])
+def table(parts) -> np.ndarray:
+    """The digits of some splits, pixels and class, in an order of their own."""
+    rows = np.concatenate([np.column_stack([16 * x.reshape(len(x), -1), y]) for x, y in parts])
+    return rows[np.lexsort(rows.T)]
 
 
-@pytest.mark.parametrize(("split", "size", "share"), [("train", 1259, 0.7), ("valid", 179, 0.1), ("test", 359, 0.2)])
-def test_splits_are_stratified(split: str, size: int, share: float) -> None:
-    total = np.bincount(sklearn.datasets.load_digits().target)
-    count = whole(SequentialDigits(), split)[1].bincount().numpy()
-    assert count.sum() == size and np.abs(count - share * total).max() <= 1
-
-
-def test_folds_test_every_image_once_and_are_as_the_split_is() -> None:
-    tests = []
+def test_every_fold_shares_out_all_digits_by_class_and_tests_others() -> None:
+    digits, tests = sklearn.datasets.load_digits(), []
+    everything, total = table([(digits.data / 16, digits.target)]), np.bincount(digits.target)
     for fold in range(5):
-        x, y = (
-            torch.cat(parts) for parts in zip(*(whole(SequentialDigits(fold=fold), s) for s in SPLITS), strict=True)
-        )
-        assert len(x) == 1797 and torch.equal(
-            y.bincount(), torch.from_numpy(np.bincount(sklearn.datasets.load_digits().target))
-        )
-        x, y = whole(SequentialDigits(fold=fold), "test")
-        assert 358 <= len(y) <= 361 and (y.bincount() >= 34).all()
-        tests.append(np.column_stack([y.numpy(), 16 * x.squeeze(-1).numpy()]))
-    ours, digits = np.concatenate(tests), sklearn.datasets.load_digits()
-    theirs = np.column_stack([digits.target, digits.data])
-    np.testing.assert_array_equal(ours[np.lexsort(ours.T)], theirs[np.lexsort(theirs.T)])
-    assert torch.equal(whole(SequentialDigits(fold=7), "test")[0], whole(SequentialDigits(fold=2), "test")[0])
+        parts = [whole(SequentialDigits(fold=fold), split) for split in SPLITS]
+        np.testing.assert_array_equal(table(parts), everything)
+        for (_, y), share in zip(parts, (0.7, 0.1, 0.2), strict=True):
+            assert np.abs(y.bincount().numpy() - share * total).max() < 1.5
+        tests.append(parts[-1])
+    np.testing.assert_array_equal(table(tests), everything)
+    assert [len(whole(SequentialDigits(), split)[1]) for split in SPLITS] == [1259, 179, 359]
+    assert torch.equal(whole(SequentialDigits(fold=7), "test")[0], tests[2][0])
     with pytest.raises(ValueError, match="fold must be"):
         SequentialDigits(fold=-1)
 

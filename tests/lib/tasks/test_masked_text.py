@@ -41,12 +41,8 @@ def rows_of(text: list[list[str]], length: int, place, **more: str) -> list[str]
 def test_rows_hold_whole_sentences_as_long_as_they_fit(place) -> None:
     text = [["a", "b", "c"], ["d", "e"], ["f"], ["g", "h", "i", "j", "k"], ["l"]]
     assert rows_of(text, 8, place) == ["[CLS] a b c d e f [SEP]", "[CLS] g h i j k l [SEP]"]
-    assert rows_of(text, 7, place) == [
-        "[CLS] a b c d e [SEP]",
-        "[CLS] f [SEP]",
-        "[CLS] g h i j k [SEP]",
-        "[CLS] l [SEP]",
-    ]
+    rows = ["[CLS] a b c d e [SEP]", "[CLS] f [SEP]", "[CLS] g h i j k [SEP]", "[CLS] l [SEP]"]
+    assert rows_of(text, 7, place) == rows
     assert rows_of(text, 5, place)[2:] == ["[CLS] g h i [SEP]", "[CLS] j k l [SEP]"]  # a long sentence is cut
 
 
@@ -170,29 +166,21 @@ def test_a_shared_vocabulary(place) -> None:
     assert task.words.decode(task.rows.ids["train"][0]) == "[CLS] [UNK] good film [UNK] [SEP]"
 
 
-@pytest.mark.parametrize("task", [MaskedText, CausalText])
+REFUSED = [
+    ({"sources": ()}, "rows of text for 'train' in  must be at least 1, got 0"),
+    ({}, "rows of text for 'valid' in ptb must be at least 1, got 0"),
+    ({"size": 5}, "size must be at least 6, got 5"),
+    ({"words": Vocabulary(SPECIAL[:3])}, "words must hold '[SEP]', which is needed here"),
+    ({"without": ("ptb",)}, "without must be one of"),
+]
+MASKLESS = {"words": Vocabulary(SPECIAL[:4])}, "words must hold '[MASK]', which is needed here; the 4 given do not"
+
+
 @pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"sources": ()}, "rows of text for 'train' in  must be at least 1, got 0"),
-        ({"size": 5}, "size must be at least 6, got 5"),
-        ({"words": Vocabulary(SPECIAL[:3])}, "words must hold '[SEP]', which is needed here"),
-        ({"without": ("ptb",)}, "without must be one of"),
-    ],
+    ("task", "how", "message"),
+    [*((task, *case) for task in (MaskedText, CausalText) for case in REFUSED), (MaskedText, *MASKLESS)],
 )
 def test_arguments_that_are_not_allowed(place, task, how: dict, message: str) -> None:
-    place(small_tasks.ptb(), lambda: None)
+    place(small_tasks.ptb(**{} if how else {"valid": " \n "}), lambda: None)
     with pytest.raises(ValueError, match=re.escape(message)):
         task(**{"sources": "ptb"} | how)
-
-
-def test_masks_that_cannot_be_are_refused(place) -> None:
-    place(small_tasks.ptb(), lambda: None)
-    with pytest.raises(ValueError, match=r"words must hold '\[MASK\]', which is needed here; the 4 given do not"):
-        MaskedText("ptb", words=Vocabulary(SPECIAL[:4]))
-
-
-def test_a_text_that_has_nothing_for_a_split(place) -> None:
-    place(small_tasks.ptb(valid=" \n "), lambda: None)
-    with pytest.raises(ValueError, match="rows of text for 'valid' in ptb must be at least 1, got 0"):
-        MaskedText("ptb", length=8)

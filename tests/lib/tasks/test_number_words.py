@@ -10,7 +10,7 @@ import torch
 from support.compare import generator
 from support.helpers import refusals
 
-from rtx_lib.tasks import NumberWords, number_words
+from rtx_lib.tasks import NumberWords
 
 BOTH = ("digits", "german")
 EDGES = [999, 1_000, 1_001, 1_011, 1_100, 2_021, 11_000, 20_000, 21_000, 99_999, 100_000, 100_001, 101_000, 101_101]
@@ -85,14 +85,6 @@ def check_round_trip(task: NumberWords, numbers: list[int]) -> None:
 def test_every_number_is_read_back(to: str) -> None:
     draw = random.Random(0)
     check_round_trip(NumberWords(to=to), [*range(1_000), *EDGES, *(draw.randrange(1_000_000) for _ in range(2_000))])
-
-
-def test_a_slip_in_german_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = number_words._german
-    slip = {"eins": "ein"}
-    monkeypatch.setattr(number_words, "_german", lambda n: (right(n)[0], [slip.get(w, w) for w in right(n)[1]]))
-    with pytest.raises((AssertionError, ValueError)):
-        check_round_trip(NumberWords(to="german"), list(range(1_000)))
 
 
 # The layout

@@ -134,9 +134,7 @@ def test_samples_are_drawn_from_the_joint() -> None:
 BAD = {
     "hidden must be 'any' in the form 'permutation'": lambda: WordPairs("permutation", hidden="both"),
     "route must be one of .* got 'two'": lambda: WordPairs().judge(Perfect(WordPairs()), "two"),
-    r"prediction must have shape \(3, 5, 21\)": lambda: WordPairs().loss(
-        torch.zeros(3, 5, 7), torch.zeros(3, 5).long()
-    ),
+    r"prediction must have shape \(3, 5, 21\)": lambda: WordPairs().loss(torch.ones(3, 5, 7), torch.ones(3, 5).long()),
     "ids must hold ids from 0 to 20, got 21": lambda: WordPairs().decode([21]),
 }
 

@@ -40,9 +40,8 @@ def test_captions_say_what_lies_where(task, split):
     (_, target), y = task._lay_out(images, sizes, places, counts)
     assert (target[:, 0] == task.start).all() and target[:, 1:].equal(y[:, :-1])
     for i in range(100):
-        digits = [
-            (int(task._digits[images[i, n]]), SIDES[sizes[i, n]], *map(int, places[i, n])) for n in range(counts[i])
-        ]
+        lie = zip(images[i], sizes[i], places[i].tolist(), strict=True)
+        digits = [(int(task._digits[image]), SIDES[size], *place) for image, size, place in [*lie][: counts[i]]]
         assert task.decode(y[i]) == said(digits)
         boxes = torch.zeros(PICTURE, PICTURE)
         for _, side, x, top in digits:
@@ -52,11 +51,9 @@ def test_captions_say_what_lies_where(task, split):
 
 def test_no_handwriting_and_no_layout_is_in_two_splits(task):
     parts = {split: rows(task, split) for split in ("train", "valid", "test")}
-    used = {
-        split: {int(images[i, n]) for i in range(len(images)) for n in range(counts[i])}
-        for split, (images, _, _, counts) in parts.items()
-    }
-    assert not used["train"] & (used["valid"] | used["test"]) and not used["valid"] & used["test"]
+    pairs = (zip(images, counts, strict=True) for images, _, _, counts in parts.values())
+    used = [{int(image) for row, count in own for image in row[:count]} for own in pairs]
+    assert len(set.union(*used)) == sum(map(len, used))
     for split, (_, _, places, counts) in parts.items():
         sums = [int(places[i, : counts[i]].sum()) % 5 for i in range(len(counts))]
         assert all((rest == 0) == (split != "train") for rest in sums)

@@ -96,11 +96,8 @@ def test_the_answers_are_those_of_the_rule_and_the_sentences_of_the_form() -> No
     assert task.baselines()["best bag of words"] == 3 / 4
 
 
-def test_unknown_words_are_refused() -> None:
-    with pytest.raises(ValueError, match="text must keep to the 50 words of the generated sentences, got 'nice'"):
-        GeneratedSentiment().encode("the plot is nice")
-
-
-def test_an_empty_text_of_a_review_is_refused(place) -> None:
+def test_an_empty_review_and_unknown_words_of_a_generated_sentence_are_refused(place) -> None:
     with pytest.raises(ValueError, match="text must hold a word, got ''"):
         place(small.sst2(), Sentiment).encode("")
+    with pytest.raises(ValueError, match="text must keep to the 50 words of the generated sentences, got 'nice'"):
+        GeneratedSentiment().encode("the plot is nice")

@@ -15,9 +15,8 @@ def test_sentences_have_one_form_and_end_with_what_the_next_begins_with() -> Non
         assert len(document) == 6 and len({sentence.label for sentence in document}) == 1
         things = []
         for words, tags, begins, topic, shared, _ in document:
-            assert len(words) == len(tags) == len(begins) and all(
-                begins[k] for k in range(len(tags)) if tags[k] != "PROPN"
-            )
+            assert len(words) == len(tags) == len(begins)
+            assert all(begin for tag, begin in zip(tags, begins, strict=True) if tag != "PROPN")
             classes = [tag for tag, begin in zip(tags, begins, strict=True) if begin]  # a name counts once
             kinds = ["NOUN" if tag == "PROPN" else tag for tag in classes if tag != "ADJ"]
             assert kinds == ["DET", "NOUN", "VERB", "DET", "NOUN", "PUNCT"]
@@ -38,8 +37,7 @@ def test_the_words_are_known() -> None:
     """A record compares runs on the same sentences: a change of these is a change of the task."""
     text = "\n".join(" ".join(sentence.words) for split in ("train", "valid", "test") for sentence in everything(split))
     assert text.split("\n", 1)[0] == "the fado maga the bilo ."
-    assert (
-        hashlib.sha256(text.encode()).hexdigest() == "5c89f8bd59e8456f0da4e61e8a41a08fbb97bd1e2299842c790ac790189f0620"
-    )
+    known = "5c89f8bd59e8456f0da4e61e8a41a08fbb97bd1e2299842c790ac790189f0620"
+    assert hashlib.sha256(text.encode()).hexdigest() == known
     train = {tuple(sentence.words) for sentence in everything()}
     assert sum(tuple(sentence.words) in train for sentence in everything("test")) < 20

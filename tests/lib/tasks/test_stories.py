@@ -5,6 +5,7 @@ import itertools
 import pytest
 import torch
 from support.compare import generator
+from support.helpers import refusals
 
 from rtx_lib.tasks import Stories
 from rtx_lib.tasks.stories import ANIMALS, PEOPLE, PLACES, SENTENCES, THINGS
@@ -87,15 +88,12 @@ def test_the_flat_form_says_the_same(kind: str) -> None:
         assert (row > 0).long().diff().min() >= 0, "zeros stand in front"
 
 
-def test_names_sizes_and_words() -> None:
-    assert [Stories(kind).vocabulary for kind in KINDS] == [17, 21, 18]
-    assert Stories("one fact").sentence_length == 5 and Stories("deduction").sentence_length == 4
-    task = Stories(sentences=(6, 12))
-    assert task.name == "stories-two-facts-6to12" and task.memory_size == 12 and task.words[0] == "<nil>"
-    with pytest.raises(ValueError, match=r"split must be one of .*, got 'train'"):
-        task.supports("train")
-    with pytest.raises(ValueError, match=r"ids must hold ids from 0 to 20, got 21"):
-        task.decode([21])
+test_what_is_refused = refusals(
+    {
+        "split must be one of .*, got 'train'": lambda: Stories().supports("train"),
+        "ids must hold ids from 0 to 20, got 21": lambda: Stories().decode([21]),
+    }
+)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -89,11 +89,8 @@ def test_the_true_texts() -> None:
     task = PartsOfSpeech("ud_ewt")
     assert task.output_size == 17 and 0.75 < task.baselines()["one vector a word"] < 0.85
     task = WordSense("interest")
-    assert task.output_size == 6 and task.baselines() == {
-        "most frequent label": pytest.approx(0.516, abs=1e-3),
-        "one vector a word": pytest.approx(0.606, abs=1e-3),
-        "uniform guess loss": pytest.approx(1.7918, abs=1e-4),
-    }
+    found = {"most frequent label": 0.516, "one vector a word": 0.606, "uniform guess loss": 1.7918}
+    assert task.output_size == 6 and task.baselines() == pytest.approx(found, abs=1e-3)
 
 
 def test_words_without_what_is_needed_are_refused() -> None:

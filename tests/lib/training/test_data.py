@@ -2,7 +2,9 @@
 
 import pytest
 import torch
+from support.helpers import killed
 from torch import nn
+from torch.nn import CrossEntropyLoss
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset, random_split
 
@@ -52,13 +54,9 @@ def test_batches_come_in_order_and_begin_anew():
 
 
 def test_rows_resume_from_a_checkpoint(tmp_path):
-    def halt(step, *_):
-        if step == 5:
-            raise KeyboardInterrupt
-
-    options = {"batch_size": 4, "checkpoint": tmp_path / "run", "checkpoint_every": 2}
+    options = {"batch_size": 4, "checkpoint": tmp_path / "run"}
     with pytest.raises(KeyboardInterrupt):
-        train(ROWS, after_step=halt, **options)
+        killed(train)(ROWS, **options)
     assert train(ROWS, **options).loss == train(ROWS, batch_size=4).loss
 
 
@@ -68,9 +66,8 @@ def test_held_out_data_are_evaluated():
         history = train(Pairs(BATCHES, loss, valid), model, loss=None, eval_every=9)
         expected = loss(model(X[:20])[0], Y[:20]).item()
         assert history.evaluations[0]["loss"] == pytest.approx(expected, rel=1e-5)
-        assert evaluate(model, Pairs(ROWS, loss), "train")["loss"] == pytest.approx(
-            loss(model(X)[0], Y).item(), rel=1e-5
-        )
+        whole = loss(model(X)[0], Y).item()
+        assert evaluate(model, Pairs(ROWS, loss), "train")["loss"] == pytest.approx(whole, rel=1e-5)
 
 
 class Bare:
@@ -95,23 +92,17 @@ def test_a_task_of_five_members():
 # What a first try takes
 
 
-@pytest.mark.parametrize(
-    ("model", "kind"),
-    [
-        (Readout(GRU(3, 4), 2), "gates"),
-        (Readout(LSTM(3, 4), 2), "gates"),
-        (nn.Sequential(nn.LSTM(3, 4)), "gates"),
-        (Readout(RNN(3, 4), 2), "others"),
-        (IndRNN(3, 4, 1, 2), "others"),
-        (Mamba(4), "others"),
-        (MultiHeadAttention(4, 2), "attention"),
-        (nn.TransformerEncoderLayer(4, 2), "attention"),
-        (GPT(5, width=4, heads=1, layers=1), "attention"),
-        (PlainGPT(5, width=4, heads=1, layers=1), "attention"),
-        (RTransformer(3, 2, width=4, heads=1, layers=1, window=2), "attention"),
-    ],
-)
-def test_the_kind_of_a_model_is_seen(model, kind):
+SMALL = {"width": 4, "heads": 1, "layers": 1}
+KINDS = {
+    "gates": [Readout(GRU(3, 4), 2), Readout(LSTM(3, 4), 2), nn.Sequential(nn.LSTM(3, 4))],
+    "others": [Readout(RNN(3, 4), 2), IndRNN(3, 4, 1, 2), Mamba(4)],
+    "attention": [MultiHeadAttention(4, 2), nn.TransformerEncoderLayer(4, 2)],
+}
+KINDS["attention"] += [GPT(5, **SMALL), PlainGPT(5, **SMALL), RTransformer(3, 2, **SMALL, window=2)]
+
+
+@pytest.mark.parametrize(("kind", "model"), [(kind, model) for kind, models in KINDS.items() for model in models])
+def test_the_kind_of_a_model_is_seen(kind, model):
     assert kind in first_try(model).kind
 
 
@@ -137,7 +128,8 @@ class Stream(IterableDataset):
         return iter(BATCHES)
 
 
-LOADER = DataLoader(ROWS, 16)
+LOADER, WINDOWS = DataLoader(ROWS, 16), Windows({"train": torch.arange(99)}, 8)
+HALF = type("Half", (), {"batch": None, "loss": None})()
 LIKE = "as rtx_lib.TableTask does"
 WRONG = {
     "task must be a task, as rtx_lib.TextTask('mine.txt') makes of a text, got str": ("mine.txt", {}),
@@ -146,24 +138,12 @@ WRONG = {
     "task must be a task, as rtx_lib.TableTask(x, y) makes of arrays, got tuple": ((X, Y), {}),
     "task must be a task, as rtx_lib.TableTask(x, y) makes of arrays, got ndarray": (X.numpy(), {}),
     f"task must have batch and loss, {LIKE} (batch(split, size, generator) draws x and y; loss(": (None, {}),
-    f"task must have loss, {LIKE} (loss(prediction, y) is what training lowers), got Windows": (
-        Windows({"train": torch.arange(99)}, 8),
-        {"batch_size": 4},
-    ),
-    f"task must have metrics, {LIKE} (metrics(prediction, y) is what an evaluation reports), got": (
-        type("Half", (), {"batch": None, "loss": None})(),
-        {"batch_size": 4, "eval_every": 3},
-    ),
-    "loss must be a function (prediction, y) -> scalar with a DataLoader; tasks such as rtx_lib.TableTask have": (
-        LOADER,
-        {"loss": None},
-    ),
+    f"task must have loss, {LIKE} (loss(prediction, y) is what training lowers), got": (WINDOWS, {"batch_size": 4}),
+    f"task must have metrics, {LIKE} (metrics(prediction, y) is": (HALF, {"batch_size": 4, "eval_every": 3}),
+    "loss must be a function (prediction, y) -> scalar with a DataLoader; tasks such as": (LOADER, {"loss": None}),
     "loss must be a function (prediction, y) -> scalar, got str": (LOADER, {"loss": "mse"}),
     "loss must be None with a task, which has its own, got function": (Bare(), {"batch_size": 4}),
-    "loss must take the whole prediction and y, of shapes (16, 5, 2) and (16,): Expected": (
-        LOADER,
-        {"loss": nn.CrossEntropyLoss()},
-    ),
+    "loss must take the whole prediction and y, of shapes (16, 5, 2) and (16,)": (LOADER, {"loss": CrossEntropyLoss()}),
     "loss must return a scalar tensor, got shape (16,)": (LOADER, {"loss": lambda prediction, y: prediction[:, 0, 0]}),
     "loss must return a scalar tensor, got float": (LOADER, {"loss": lambda prediction, y: 0.5}),
     "batch_size must be None, since the DataLoader makes the batches, got 8": (LOADER, {"batch_size": 8}),

@@ -133,9 +133,7 @@ def test_clipping_limits_the_step():
     before = [p.detach().clone() for p in model.parameters()]
     sgd = torch.optim.SGD(model.parameters(), lr=1.0)
     history = fit(model, AddingProblem(6), steps=1, batch_size=8, clip=1e-3, progress=False, optimizer=sgd)
-    moved = math.sqrt(
-        sum(float((a - b).detach().square().sum()) for a, b in zip(before, model.parameters(), strict=True))
-    )
+    moved = torch.cat([(a - b).flatten() for a, b in zip(before, model.parameters(), strict=True)]).norm().item()
     assert history.gradient_norm[0] > 1e-3 and moved == pytest.approx(1e-3, rel=1e-3)
 
 
@@ -147,8 +145,6 @@ def test_streams_carry_the_state_and_start_anew_with_each_pass():
     assert model.states[1].flatten().tolist() == pytest.approx([15 / 24, (12 * 6 + 15) / 24])
     with pytest.raises(ValueError, match="stream_length"):
         fit(Accumulating(), Counting(), steps=1, batch_size=2, stream_length=13, progress=False)
-    with pytest.raises(ValueError, match="stream_length must be None because adding-6 has no stream, got 4"):
-        train(stream_length=4)
 
 
 def test_evaluation_on_streams_carries_the_state():

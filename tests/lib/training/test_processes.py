@@ -32,9 +32,8 @@ def launch(what: str, folder: Path) -> subprocess.CompletedProcess[str]:
     variables = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1"}
     environment = {**os.environ, "PYTHONPATH": PACKAGES, **variables}
     script = ROOT / "tests" / "support" / "two_processes.py"
-    return subprocess.run(
-        [*command, script, what, folder], env=environment, capture_output=True, text=True, timeout=600
-    )
+    how = {"capture_output": True, "text": True, "timeout": 600}
+    return subprocess.run([*command, script, what, folder], env=environment, **how)
 
 
 @pytest.fixture(scope="module")

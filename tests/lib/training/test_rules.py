@@ -44,23 +44,23 @@ def test_what_has_no_gradient_stays():
     assert not torch.equal(p, torch.ones(2)) and torch.equal(q, torch.ones(2))
 
 
-def test_bert_jumps_down_where_the_warm_up_ends():
-    factor = bert_schedule(50, 10)
-    assert [factor(step) for step in (1, 6, 10, 11, 36, 51, 60)] == pytest.approx([0, 0.5, 0.9, 0.8, 0.3, 0, 0])
-    assert [bert_schedule(4, 0)(step) for step in (1, 2, 5)] == pytest.approx([1, 0.75, 0])
+def cosine(share):
+    return (1 + math.cos(math.pi * share)) / 2
 
 
-def test_gpt_multiplies_both_lines():
-    factor = gpt_finetune_schedule(50, 10)
-    assert [factor(step) for step in (1, 6, 11, 36, 51, 60)] == pytest.approx([0, 0.45, 0.8, 0.3, 0, 0])
-    assert [gpt_finetune_schedule(4, 0)(step) for step in (1, 2)] == pytest.approx([1, 0.75])
+SCHEDULES = [  # BERT jumps down where the warm-up ends; GPT multiplies both lines, and its cosine counts from the start
+    (bert_schedule(50, 10), {1: 0, 6: 0.5, 10: 0.9, 11: 0.8, 36: 0.3, 51: 0, 60: 0}),
+    (bert_schedule(4, 0), {1: 1, 2: 0.75, 5: 0}),
+    (gpt_finetune_schedule(50, 10), {1: 0, 6: 0.45, 11: 0.8, 36: 0.3, 51: 0, 60: 0}),
+    (gpt_finetune_schedule(4, 0), {1: 1, 2: 0.75}),
+    (gpt_pretrain_schedule(50, 10), {1: 0, 6: 0.5, 11: 1, 12: cosine(0.22), 26: cosine(0.5), 51: 0, 60: 0}),
+    (gpt_pretrain_schedule(4, 0), {1: 1}),
+]
 
 
-def test_gpts_cosine_counts_from_the_start():
-    factor = gpt_pretrain_schedule(50, 10)
-    after = [(1 + math.cos(math.pi * share)) / 2 for share in (0.22, 0.5, 1.0, 1.0)]
-    assert [factor(step) for step in (1, 6, 11, 12, 26, 51, 60)] == pytest.approx([0, 0.5, 1, *after])
-    assert gpt_pretrain_schedule(4, 0)(1) == 1
+@pytest.mark.parametrize(("factor", "expected"), SCHEDULES)
+def test_factors_of_some_steps(factor, expected):
+    assert {step: factor(step) for step in expected} == pytest.approx(expected)
 
 
 def how(model, **more):

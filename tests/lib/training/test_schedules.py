@@ -6,20 +6,18 @@ from support.helpers import refusals
 from rtx_lib.training.schedules import drop_on_plateau, staircase, warmup_constant, warmup_cosine
 
 
-def test_cosine_falls_from_the_peak_to_its_floor():
-    factor = warmup_cosine(10, warmup=2)
-    assert [factor(step) for step in (1, 2, 6, 10)] == pytest.approx([0.5, 1, 0.5, 0])
-    factor = warmup_cosine(10, warmup=2, floor=0.1)
-    assert [factor(step) for step in (1, 2, 6, 10, 14)] == pytest.approx([0.5, 1, 0.55, 0.1, 0.1])
-
-
-def test_constant_after_warm_up():
-    assert [warmup_constant(4)(step) for step in (1, 4, 9)] == [0.25, 1, 1]
-    assert warmup_constant()(1) == 1
-
-
-def test_a_staircase_goes_down_after_each_flight():
-    assert [staircase(3, 10.0)(step) for step in (1, 3, 4, 6, 7)] == pytest.approx([1, 1, 0.1, 0.1, 0.01])
+@pytest.mark.parametrize(
+    ("factor", "expected"),
+    [
+        (warmup_cosine(10, warmup=2), {1: 0.5, 2: 1, 6: 0.5, 10: 0}),
+        (warmup_cosine(10, warmup=2, floor=0.1), {1: 0.5, 2: 1, 6: 0.55, 10: 0.1, 14: 0.1}),
+        (warmup_constant(4), {1: 0.25, 4: 1, 9: 1}),
+        (warmup_constant(), {1: 1}),
+        (staircase(3, 10.0), {1: 1, 3: 1, 4: 0.1, 6: 0.1, 7: 0.01}),  # down after each flight
+    ],
+)
+def test_factors_of_some_steps(factor, expected):
+    assert {step: factor(step) for step in expected} == pytest.approx(expected)
 
 
 def test_a_plateau_lowers_the_rate():
