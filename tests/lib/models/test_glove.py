@@ -1,4 +1,4 @@
-"""GloVe: the counts by a loop, J and its gradients by three routes, AdaGrad's steps by torch's, and what it refuses."""
+"""GloVe: the counts by a loop, J and its gradients by three routes, AdaGrad's steps, and what it refuses."""
 
 from functools import partial
 
@@ -62,28 +62,22 @@ def test_loss_and_gradients(x_max):
 
 
 def test_steps_are_those_of_adagrad():
-    """Two passes of one batch: torch's AdaGrad, and its formula with gradients by hand."""
-    ours, theirs, by_hand = build(), build(), build()
+    """Two passes of one batch, against the formula with gradients by hand."""
+    ours, by_hand = build(), build()
     curve = glove.fit_glove(ours, COUNTS, 2, size=V, generator=torch.Generator())
-    optimiser = torch.optim.Adagrad(theirs.parameters(), lr=0.05)
     sums = [torch.zeros_like(p) for p in by_hand.parameters()]
     for loss in curve:
-        optimiser.zero_grad()
-        theirs.loss(torch.arange(V), COUNTS).backward()
-        optimiser.step()
         total, slopes = pair_by_pair(by_hand, COUNTS)
         assert loss == pytest.approx(total / 17, rel=1e-12)
         for p, g, s in zip(by_hand.parameters(), slopes, sums, strict=True):
             s += g * g
             p.data -= 0.05 * g / (s**0.5 + 1e-10)
-    for one, two, three in zip(ours.parameters(), theirs.parameters(), by_hand.parameters(), strict=True):
-        assert relative_error(one, two) < 1e-12 and relative_error(one, three) < 1e-12
+    assert all(relative_error(*pair) < 1e-12 for pair in zip(ours.parameters(), by_hand.parameters(), strict=True))
 
 
 REFUSED = {
     "words must hold ids from 0 to 4, got 5": lambda m: m(torch.tensor([5])),
     r"counts must have shape \(2, 5\), got \(5, 5\)": lambda m: m.loss(torch.tensor([1, 2]), COUNTS),
-    "sentences must hold ids from 0 to 4, got 7": lambda m: glove.cooccurrences([[7]], V),
     "x_max must be .* got 0": lambda m: glove.fit_glove(m, COUNTS, x_max=0, generator=torch.Generator()),
 }
 

@@ -1,6 +1,5 @@
 """GPT's input transformations, by hand."""
 
-import pytest
 from support.helpers import refusals
 
 from rtx_lib.tasks.gpt_inputs import GPTInputs
@@ -20,19 +19,11 @@ def test_every_task_by_hand() -> None:
     assert make.multiple_choice([5], [[6], [7, 8]]) == [[20, 5, 21, 6, 22], [20, 5, 21, 7, 8, 22]]
 
 
-def test_a_row_as_long_as_the_positions_is_allowed_and_no_longer_one() -> None:
-    make = inputs()
-    assert len(make.entailment([5, 6, 7], [8, 9])) == 8
-    with pytest.raises(
-        ValueError, match="length of text with its special tokens must be at least 1 and at most 8, got 9"
-    ):
-        make.entailment([5, 6, 7], [8, 9, 10])
-
-
 test_what_is_not_allowed = refusals(
     [
         (lambda: inputs(extract=23), "start, delimiter and extract must hold ids from 0 to 22, got 23"),
         (lambda: inputs(delimiter=START), "start, delimiter and extract must differ from each other"),
+        (lambda: inputs(length=5).entailment([5, 6], [7]), "length of text with its special tokens must be at least 1"),
         (lambda: inputs().entailment([5], []), "text must hold ids of shape"),
         (lambda: inputs().classification([23]), "text must hold ids from 0 to 22, got 23"),
         (lambda: inputs().classification([5, EXTRACT]), "text must hold no special tokens, which are set here, got 22"),

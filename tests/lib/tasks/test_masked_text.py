@@ -186,12 +186,6 @@ def test_arguments_that_are_not_allowed(place, task, how: dict, message: str) ->
         task(**{"sources": "ptb"} | how)
 
 
-def test_masks_that_cannot_be_are_refused(place) -> None:
-    place(small_tasks.ptb(), lambda: None)
-    with pytest.raises(ValueError, match=r"words must hold '\[MASK\]', which is needed here; the 4 given do not"):
-        MaskedText("ptb", words=Vocabulary(SPECIAL[:4]))
-
-
 def test_a_text_that_has_nothing_for_a_split(place) -> None:
     place(small_tasks.ptb(valid=" \n "), lambda: None)
     with pytest.raises(ValueError, match="rows of text for 'valid' in ptb must be at least 1, got 0"):
