@@ -18,6 +18,7 @@ from .deep_transition import DeepTransitionGRU
 from .delta_net import DeltaNet, LinearAttention
 from .dtmt import DTMT
 from .elmo import BidirectionalLM, ProjectedLSTM, ScalarMix
+from .glove import GloVe
 from .gpt import GPT, GPTClassifier
 from .griffin import RGLRU, GriffinBlock
 from .indrnn import IndRNN, IndRNNLayer, PlainIndRNN

@@ -135,16 +135,8 @@ class Word2Vec(nn.Module):
         return self._hidden(words) @ F.embedding(others, self.outputs).mT, None
 
     def sentences(self, texts: Sequence[Tensor]) -> Tensor:
-        """A vector for each text, the mean of the vectors of its words: (B, D) from B tensors of ids (T,).
-
-        A text without words gets zeros.
-        """
-        lengths = torch.tensor([len(text) for text in texts])
-        if not len(texts) or not lengths.any():
-            return self.inputs.new_zeros(len(texts), self.width)
-        words = expect_ids(torch.cat(list(texts))[None], self.vocabulary, "texts")[0].long().to(self.inputs.device)
-        begins = (lengths.cumsum(0) - lengths).to(words.device)
-        return F.embedding_bag(words, self.inputs, begins, mode="mean")
+        """A vector for each text, as :func:`mean_vectors` makes it of the table that is kept."""
+        return mean_vectors(self.inputs, texts)
 
     @torch.no_grad()
     def update(self, x: tuple[Tensor, Tensor], y: Tensor, rate: float, limit: float | None = None) -> Tensor:
@@ -191,6 +183,19 @@ class Word2Vec(nn.Module):
         expect_ids(words, self.vocabulary, "words")
         expect(expect_ids(others, self.vocabulary, "others"), (words.shape[0], "J"), "others")
         return words, others
+
+
+def mean_vectors(table: Tensor, texts: Sequence[Tensor]) -> Tensor:
+    """A vector for each text, the mean of the rows (V, D) of its words: (B, D) from B tensors of ids (T,).
+
+    A text without words gets zeros.
+    """
+    lengths = torch.tensor([len(text) for text in texts])
+    if not len(texts) or not lengths.any():
+        return table.new_zeros(len(texts), table.shape[1])
+    words = expect_ids(torch.cat(list(texts))[None], len(table), "texts")[0].long().to(table.device)
+    begins = (lengths.cumsum(0) - lengths).to(words.device)
+    return F.embedding_bag(words, table, begins, mode="mean")
 
 
 def fit_word2vec(

@@ -134,11 +134,6 @@ def test_the_mixs_norm_adds_its_eps_to_the_variance():
     assert relative_error(ScalarMix(1, norm=True, eps=0.1)([layer]), expected) < 1e-12
 
 
-def test_the_first_mix_is_the_mean_of_the_layers():
-    layers = [draw(2, T, D, seed=s) for s in range(3)]
-    assert relative_error(ScalarMix(3)(layers), sum(layers) / 3) < 1e-12
-
-
 # ---- words from characters
 
 FILTERS = [(1, 3), (2, 4), (5, 2)]
@@ -185,21 +180,6 @@ def test_no_word_has_no_vector_and_learns_none():
     y.sin().sum().backward()
     assert not model.embedding.characters.weight.grad[0].any()
     assert all(p.grad is not None and p.grad.any() for p in model.parameters())
-
-
-def test_the_first_weights_of_the_characters():
-    cnn = drawn(0, CharacterCNN, 300, [(2, 400), (4, 100)], character_width=50, activation="tanh")
-    first = cnn.state_dict()
-    table = first["characters.weight"]
-    assert not table[0].any() and table.abs().max() <= 1 and abs(table[1:].std() - 3**-0.5) < 0.02
-    inputs = {"convolutions.0": 100, "convolutions.1": 200, "highways.0": 500, "highways.1": 500, "projection": 500}
-    for name, count in inputs.items():
-        assert float(first[f"{name}.weight"].std()) == pytest.approx(count**-0.5, rel=0.05), name
-        gates = 500 if "highway" in name else 0
-        assert (first[f"{name}.bias"][:gates] == -2).all() and not first[f"{name}.bias"][gates:].any()
-    relu = drawn(0, CharacterCNN, 500, [(2, 400), (4, 100)], highways=0)
-    assert float(relu.state_dict()["convolutions.1.weight"].abs().max()) == pytest.approx(0.05, rel=0.01)
-    assert isinstance(relu.projection, nn.Identity) and not relu.highways
 
 
 def test_the_first_weights():
@@ -271,8 +251,3 @@ def test_gaps_between_words_are_refused():
     for call in (build(padding=0), build(padding=0).layers):
         with pytest.raises(ValueError, match=r"^x must hold words first and then padding \(0\), .* row 0"):
             call(tensor([[1, 0, 2]]))
-
-
-def test_characters_of_another_width_are_refused():
-    with pytest.raises(ValueError, match=r"^characters must have the width 5, got 4"):
-        BidirectionalLM(V, width=5, characters=CharacterCNN(4, FILTERS))

@@ -1,0 +1,157 @@
+"""GloVe: vectors whose products are the logarithms of how often two words stood together.
+
+J. Pennington, R. Socher and C. D. Manning, *GloVe: Global Vectors for Word Representation* (EMNLP 2014), in the order
+of its section 3; how it is trained is in section 4.2. Where this file does otherwise than the authors' code (glove.c):
+
+- The code takes its pairs one by one; here some words, each with all others, make one step, with the sum of their
+  gradients. Where a table of all pairs fits into memory this is one product of two matrices.
+- The code's sums of squares start from 1, and what they add is the square of rate times gradient, after the step: in a
+  few passes hardly more than plain descent. Here is AdaGrad as it was published, from sums of 0.
+- The code starts biases as it starts vectors; here they start from 0.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from rtx_lib.models.word2vec import mean_vectors
+from rtx_lib.shapes import expect, expect_each, expect_ids
+
+LEAST = 1e-9  # stands for a count of 0, whose logarithm weighs nothing
+
+
+def cooccurrences(
+    sentences: Iterable[Sequence[int]], vocabulary: int, window: int = 10, left_out: Sequence[int] = ()
+) -> Tensor:
+    """X (V, V): how often two words stood together in a sentence, d places apart counting 1/d.
+
+    Parameters
+    ----------
+    sentences
+        The ids of the words of each sentence.
+    vocabulary
+        V. The table is dense: a vocabulary of 10,000 takes 400 MB.
+    window
+        The largest d; 10 in the paper.
+    left_out
+        Ids that are no words: they are taken out of the text before all else.
+    """
+    expect_each(vocabulary=vocabulary, window=window)
+    texts = [torch.tensor(list(sentence), dtype=torch.int64) for sentence in sentences]
+    ids = expect_ids(torch.cat(texts)[None], vocabulary, "sentences")[0]
+    of = torch.arange(len(texts)).repeat_interleave(torch.tensor([len(text) for text in texts]))
+    words = ~torch.isin(ids, torch.tensor(list(left_out), dtype=torch.int64))
+    ids, of = ids[words], of[words]  # each word and the number of its sentence
+    after = torch.zeros(vocabulary**2)
+    for d in range(1, window + 1):
+        same = of[d:] == of[:-d]
+        after += (ids[:-d][same] * vocabulary + ids[d:][same]).bincount(minlength=vocabulary**2) / d
+    return after.view(vocabulary, vocabulary) + after.view(vocabulary, vocabulary).T
+
+
+def pair_weight(counts: Tensor, x_max: float = 100.0, power: float = 0.75) -> Tensor:
+    """f(x) = min(1, (x / x_max)^(3/4)), 0 for a pair that never occurred; of any shape."""
+    return (counts / x_max).clamp(max=1) ** power
+
+
+class GloVe(nn.Module):
+    """Two tables of vectors and two of biases, fitted to log counts::
+
+        s_ij = w_i . u_j + b_i + c_j
+        J    = 1/2 sum_ij f(X_ij) (s_ij - log X_ij)^2          over the pairs that occurred
+
+    The paper's J is twice this; the half is the code's. X is symmetric, so that w and u differ by their start alone;
+    their sum is what is used. Vectors start from U(-1/(2D), 1/(2D)), biases from 0.
+
+    Parameters
+    ----------
+    vocabulary
+        V, number of words.
+    width
+        D.
+    """
+
+    def __init__(self, vocabulary: int, width: int) -> None:
+        super().__init__()
+        expect_each(vocabulary=vocabulary, width=width)
+        self.vocabulary = vocabulary
+        self.inputs, self.outputs = (
+            nn.Parameter(torch.empty(vocabulary, width).uniform_(-0.5, 0.5) / width) for _ in range(2)
+        )
+        self.in_bias, self.out_bias = (nn.Parameter(torch.zeros(vocabulary, 1)) for _ in range(2))
+
+    def forward(self, words: Tensor) -> Tensor:
+        """s (N, V): how words (N,) go with every word."""
+        rows = expect_ids(words[None], self.vocabulary, "words")[0].long()
+        return self.inputs[rows] @ self.outputs.T + self.in_bias[rows] + self.out_bias.T
+
+    def loss(self, words: Tensor, counts: Tensor, x_max: float = 100.0) -> Tensor:
+        """What words (N,) add to J, given their rows of X (N, V)."""
+        off = self(words) - expect(counts, (len(words), self.vocabulary), "counts").clamp(min=LEAST).log()
+        return (pair_weight(counts, x_max) * off**2).sum() / 2
+
+    def sentences(self, texts: Sequence[Tensor]) -> Tensor:
+        """The mean of the vectors w + u of the words of each text: (B, D) from B tensors of ids (T,)."""
+        return mean_vectors(self.inputs + self.outputs, texts)
+
+
+@torch.no_grad()
+def adagrad_step(
+    parameters: Sequence[Tensor], gradients: Sequence[Tensor], sums: Sequence[Tensor], lr: float = 0.05
+) -> None:
+    """One step of AdaGrad in place: each number has a rate that falls with the squares of its gradients.
+
+    ::
+
+        G     += g^2
+        theta -= lr g / (sqrt(G) + 1e-10)
+
+    Parameters
+    ----------
+    parameters, gradients, sums
+        theta, g and G, each of the same shapes; the sums from 0.
+    lr
+        0.05 in the paper.
+    """
+    for theta, g, total in zip(parameters, gradients, sums, strict=True):
+        total += g**2
+        theta -= lr * g / (total.sqrt() + 1e-10)
+
+
+def fit_glove(
+    model: GloVe,
+    counts: Tensor,
+    passes: int = 25,
+    *,
+    size: int = 250,
+    lr: float = 0.05,
+    x_max: float = 100.0,
+    generator: torch.Generator,
+) -> list[float]:
+    """Train on all pairs, in a new order in each pass; the loss of each pass, for each pair that occurred.
+
+    Parameters
+    ----------
+    model
+        Changed in place.
+    counts
+        X (V, V), as of :func:`cooccurrences`, on the model's device.
+    passes, size
+        How often each word comes, and how many of them, each with all others, make a step.
+    lr, x_max
+        The rate of AdaGrad, and the count from which on all pairs weigh the same; 0.05 and 100 in the paper.
+    generator
+        Draws the order, on the CPU.
+    """
+    expect_each(passes=passes, size=size, lr=(lr, "(0, inf)"), x_max=(x_max, "(0, inf)"))
+    parameters, curve = list(model.parameters()), []
+    sums = [torch.zeros_like(parameter) for parameter in parameters]
+    for _ in range(passes):
+        total = 0.0
+        for words in torch.randperm(model.vocabulary, generator=generator).to(counts.device).split(size):
+            loss = model.loss(words, counts[words], x_max)
+            adagrad_step(parameters, torch.autograd.grad(loss, parameters), sums, lr)
+            total += loss.item()
+        curve.append(total / int((counts > 0).sum()))
+    return curve
