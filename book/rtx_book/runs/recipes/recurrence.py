@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from .recipe import COSINE, Recipe
+from .returns import trials
 
 _RNN: dict[str, Any] = {"hidden_size": 128}
 _ROWS = {"rows": True}
@@ -75,6 +76,35 @@ def _pixels(name: str, near_one: bool) -> Recipe:
     return Recipe(name, about, "indrnn", "mnist", 300, 32, 2e-4, arguments, eval_every=100)
 
 
+# --- number words to digits: a GRU encoder-decoder with attention, and deep transition
+
+# The hidden size by depth, for 45,170 to 45,590 parameters each. 0.01 is the rate of each by the rule of the chapter on
+# what returned (tuning.TUNED).
+_DEEP = {1: 28, 2: 25, 4: 21}
+
+
+def _translator(about: str, name: str, model: str, equal_time: str | None = None, **arguments: Any) -> Recipe:
+    """One number of up to five digits, for so many steps, or for as long as the GRU needs for them."""
+    settings = COSINE | {"task_arguments": {"count": [1, 1], "largest": 99_999}, "equal_time": equal_time}
+    settings |= {"eval_every": 50, "eval_batch_size": 1000, "curve_points": 20}
+    about, arguments = f"{about} from number words to digits", {"width": 24} | arguments
+    return Recipe(f"transition-{name}", about, model, "number-words", 200, 32, 1e-2, arguments, **settings)
+
+
+def _deep(depth: int, end: str = "", equal_time: str | None = None) -> Recipe:
+    depths = {f"{part}_depth": depth for part in ("encoder", "query", "decoder")}
+    about = f"DTMT of depth {depth}{', in the time of the GRU,' * bool(end)}"
+    return _translator(about, f"{depth}{end}", "dtmt", equal_time, hidden_size=_DEEP[depth], heads=1, **depths)
+
+
+TRANSLATORS = [
+    _translator("GRU encoder-decoder", "gru", "seq2seq", hidden_size=42, attention="additive"),
+    *(_deep(depth) for depth in _DEEP),
+    *(_deep(depth, "-timed", "transition-gru") for depth in _DEEP),
+]
+TRIALS = trials(TRANSLATORS)
+"""How they come to their rates: as the mixers of :mod:`rtx_book.runs.recipes.returns` do."""
+
 RECIPES = [
     # The tanh RNN's limit lies between 30 and 50 steps.
     *(_adding("rnn", length, "tanh RNN", 4000, 1e-3, _RNN) for length in (10, 20, 30, 50, 100, 200)),
@@ -106,4 +136,5 @@ RECIPES = [
     *(_told(length) for length in (100, 500, 1000)),
     _pixels("pixel-mnist-indrnn", True),
     _pixels("pixel-mnist-indrnn-first", False),
+    *TRANSLATORS,
 ]
