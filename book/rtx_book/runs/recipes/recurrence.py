@@ -84,11 +84,11 @@ _DEEP = {1: 28, 2: 25, 4: 21}
 
 
 def _translator(about: str, name: str, model: str, equal_time: str | None = None, **arguments: Any) -> Recipe:
-    """One number of up to five digits, for so many steps, or for as long as the GRU needs for them."""
-    settings = COSINE | {"task_arguments": {"count": [1, 1], "largest": 99_999}, "equal_time": equal_time}
+    """One number of up to four digits, for so many steps, or for as long as the GRU needs for them."""
+    settings = COSINE | {"task_arguments": {"count": [1, 1], "largest": 9_999}, "equal_time": equal_time}
     settings |= {"eval_every": 50, "eval_batch_size": 1000, "curve_points": 20}
     about, arguments = f"{about} from number words to digits", {"width": 24} | arguments
-    return Recipe(f"transition-{name}", about, model, "number-words", 200, 32, 1e-2, arguments, **settings)
+    return Recipe(f"transition-{name}", about, model, "number-words", 150, 32, 1e-2, arguments, **settings)
 
 
 def _deep(depth: int, end: str = "", equal_time: str | None = None) -> Recipe:
