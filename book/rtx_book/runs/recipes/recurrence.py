@@ -78,29 +78,29 @@ def _pixels(name: str, near_one: bool) -> Recipe:
 
 # --- number words to digits: a GRU encoder-decoder with attention, and deep transition
 
-# The hidden size by depth, for 45,170 to 45,590 parameters each. 0.01 is the rate of each by the rule of the chapter on
-# what returned (tuning.TUNED).
-_DEEP = {1: 28, 2: 25, 4: 21}
+# The hidden size by depth, for 45,170 to 45,590 parameters each, and the rate of each by the rule of the chapter on
+# what returned (tuning.TUNED). In the time of the GRU they have the same.
+_DEEP = {1: (28, 3e-2), 2: (25, 3e-2), 4: (21, 3e-2)}
 
 
-def _translator(about: str, name: str, model: str, equal_time: str | None = None, **arguments: Any) -> Recipe:
-    """One number of up to four digits, for so many steps, or for as long as the GRU needs for them."""
-    settings = COSINE | {"task_arguments": {"count": [1, 1], "largest": 9_999}, "equal_time": equal_time}
+def _translator(about: str, name: str, model: str, lr: float, timed: str | None = None, **arguments: Any) -> Recipe:
+    """One number of up to four digits, for so many steps, or for as long as another recipe needs for them."""
+    settings = COSINE | {"task_arguments": {"count": [1, 1], "largest": 9_999}, "equal_time": timed}
     settings |= {"eval_every": 50, "eval_batch_size": 1000, "curve_points": 20}
     about, arguments = f"{about} from number words to digits", {"width": 24} | arguments
-    return Recipe(f"transition-{name}", about, model, "number-words", 150, 32, 1e-2, arguments, **settings)
+    return Recipe(f"transition-{name}", about, model, "number-words", 150, 32, lr, arguments, **settings)
 
 
-def _deep(depth: int, end: str = "", equal_time: str | None = None) -> Recipe:
-    depths = {f"{part}_depth": depth for part in ("encoder", "query", "decoder")}
-    about = f"DTMT of depth {depth}{', in the time of the GRU,' * bool(end)}"
-    return _translator(about, f"{depth}{end}", "dtmt", equal_time, hidden_size=_DEEP[depth], heads=1, **depths)
+def _deep(depth: int, end: str = "", timed: str | None = None) -> Recipe:
+    """DTMT with so many T-GRUs in each of its transitions."""
+    (size, lr), depths = _DEEP[depth], {f"{part}_depth": depth for part in ("encoder", "query", "decoder")}
+    about = f"DTMT of depth {depth}{', in the time of the GRU,' * bool(timed)}"
+    return _translator(about, f"{depth}{end}", "dtmt", lr, timed, hidden_size=size, heads=1, **depths)
 
 
 TRANSLATORS = [
-    _translator("GRU encoder-decoder", "gru", "seq2seq", hidden_size=42, attention="additive"),
+    _translator("GRU encoder-decoder", "gru", "seq2seq", 3e-2, hidden_size=42, attention="additive"),
     *(_deep(depth) for depth in _DEEP),
-    *(_deep(depth, "-timed", "transition-gru") for depth in _DEEP),
 ]
 TRIALS = trials(TRANSLATORS)
 """How they come to their rates: as the mixers of :mod:`rtx_book.runs.recipes.returns` do."""
@@ -137,4 +137,5 @@ RECIPES = [
     _pixels("pixel-mnist-indrnn", True),
     _pixels("pixel-mnist-indrnn-first", False),
     *TRANSLATORS,
+    *(_deep(depth, "-timed", "transition-gru") for depth in _DEEP),
 ]
