@@ -98,6 +98,7 @@ brown. A new model takes a row here."""
 ALIASES = {
     "tanh-rnn": "rnn",
     "deep-transition-gru": "deep-gru",
+    "dtmt": "deep-gru",
     "transformer-no-positions": "transformer-none",
     "transformer-without-positions": "transformer-none",
     "s6": "mamba",

@@ -232,6 +232,7 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "qrnn": _whole(models.QRNN),
     "mixers": mixers,
     "seq2seq": _given(models.Seq2Seq, "input_size", "output_size"),
+    "dtmt": _given(models.DTMT, "input_size", "output_size"),
     "captioner": _captioner,
     "memory-network": lambda task, **how: models.MemoryNetwork(
         task.vocabulary, sentence_length=task.sentence_length, memory_size=task.memory_size, **how

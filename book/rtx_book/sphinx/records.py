@@ -31,6 +31,7 @@ GROUPS = (
     ("Recurrence: MNIST by rows", "row-mnist-"),
     ("Vanishing gradients: the adding problem, plain networks", "adding-"),
     ("Gates", "copy-|digits-|forget-bias-|depth-"),
+    ("Gates: number words by deep transition", "transition-"),
     ("Gates and IndRNN: the adding problem over long distances", "long-|told-"),
     ("IndRNN and R-Transformer: MNIST by pixels", "pixel-mnist-"),
     ("Language models: words with a topic and without", "topics-"),

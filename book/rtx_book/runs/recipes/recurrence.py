@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from .recipe import COSINE, Recipe
+from .returns import trials
 
 _RNN: dict[str, Any] = {"hidden_size": 128}
 _ROWS = {"rows": True}
@@ -75,6 +76,35 @@ def _pixels(name: str, near_one: bool) -> Recipe:
     return Recipe(name, about, "indrnn", "mnist", 300, 32, 2e-4, arguments, eval_every=100)
 
 
+# --- number words to digits: a GRU encoder-decoder with attention, and deep transition
+
+# The hidden size by depth, for 45,170 to 45,590 parameters each, and the rate of each by the rule of the chapter on
+# what returned (tuning.TUNED). In the time of the GRU they have the same.
+_DEEP = {1: (28, 3e-2), 2: (25, 3e-2), 4: (21, 3e-2)}
+
+
+def _translator(about: str, name: str, model: str, lr: float, timed: str | None = None, **arguments: Any) -> Recipe:
+    """One number of up to four digits, for so many steps, or for as long as another recipe needs for them."""
+    settings = COSINE | {"task_arguments": {"count": [1, 1], "largest": 9_999}, "equal_time": timed}
+    settings |= {"eval_every": 50, "eval_batch_size": 1000, "curve_points": 20}
+    about, arguments = f"{about} from number words to digits", {"width": 24} | arguments
+    return Recipe(f"transition-{name}", about, model, "number-words", 150, 32, lr, arguments, **settings)
+
+
+def _deep(depth: int, end: str = "", timed: str | None = None) -> Recipe:
+    """DTMT with so many T-GRUs in each of its transitions."""
+    (size, lr), depths = _DEEP[depth], {f"{part}_depth": depth for part in ("encoder", "query", "decoder")}
+    about = f"DTMT of depth {depth}{', in the time of the GRU,' * bool(timed)}"
+    return _translator(about, f"{depth}{end}", "dtmt", lr, timed, hidden_size=size, heads=1, **depths)
+
+
+TRANSLATORS = [
+    _translator("GRU encoder-decoder", "gru", "seq2seq", 3e-2, hidden_size=42, attention="additive"),
+    *(_deep(depth) for depth in _DEEP),
+]
+TRIALS = trials(TRANSLATORS)
+"""How they come to their rates: as the mixers of :mod:`rtx_book.runs.recipes.returns` do."""
+
 RECIPES = [
     # The tanh RNN's limit lies between 30 and 50 steps.
     *(_adding("rnn", length, "tanh RNN", 4000, 1e-3, _RNN) for length in (10, 20, 30, 50, 100, 200)),
@@ -106,4 +136,6 @@ RECIPES = [
     *(_told(length) for length in (100, 500, 1000)),
     _pixels("pixel-mnist-indrnn", True),
     _pixels("pixel-mnist-indrnn-first", False),
+    *TRANSLATORS,
+    *(_deep(depth, "-timed", "transition-gru") for depth in _DEEP),
 ]
