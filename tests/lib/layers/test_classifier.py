@@ -69,7 +69,7 @@ def test_the_filters_see_so_many_words():
 
 
 def test_several_looks_have_the_gradients_that_a_hand_derives():
-    """Of sin(M) and the penalty, in float64: by hand and by differences; padding has weight 0 and changes no penalty."""
+    """Of sin(M) and the penalty, by hand and by differences; padding has weight 0 and changes no penalty."""
     torch.manual_seed(0)
     pool, h, real = StructuredAttention(4, 5, 3), torch.randn(2, 6, 4, requires_grad=True), torch.ones(2, 6).bool()
     real[1, 4:] = False
