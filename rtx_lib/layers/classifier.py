@@ -1,4 +1,4 @@
-"""A sentence classifier out of anything that reads words, and two such readers.
+"""A sentence classifier out of anything that reads words, two such readers, and a pooling that looks several times.
 
 The readers and the model of :mod:`rtx_lib.models.self_attention_classifier` have one form: ``reader(x, real) -> h``
 from embedded words x (B, T, D) and the mask ``real`` (B, T), True where a word is, to h (B, T, C), with C the attribute
@@ -13,9 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect_each, expect_sentences
+from rtx_lib.shapes import expect, expect_each, expect_fits, expect_sentences
 
-from .blocks import undrawn, uniform_linear
+from .attention import masked_softmax
+from .blocks import undrawn, uniform_linear, xavier_linear
 from .embedding import table
 from .stacking import draw_uniform
 
@@ -45,7 +46,8 @@ class SentenceClassifier(nn.Module):
     reader
         A module of the form above, or None.
     pool
-        ``"mean"``, or ``"max"``: of each of the C numbers the largest in the sentence.
+        ``"mean"``, ``"max"``: of each of the C numbers the largest in the sentence; or a module ``pool(h, real)``, such
+        as :class:`StructuredAttention`, that returns (B, output_size) numbers or several rows of them.
     dropout
         Share of the embeddings' numbers set to 0 in training.
     """
@@ -57,14 +59,16 @@ class SentenceClassifier(nn.Module):
         *,
         width: int,
         reader: nn.Module | None = None,
-        pool: str = "mean",
+        pool: str | nn.Module = "mean",
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        expect_each(pool=(pool, POOLS))
+        if not isinstance(pool, nn.Module):
+            expect_each(pool=(pool, POOLS))
         self.input_size, self.output_size, self.pool = vocabulary, output_size, pool
         self.embedding, self.dropout, self.reader = table(vocabulary, width, STD), nn.Dropout(dropout), reader
-        size = width if reader is None else int(reader.output_size)  # type: ignore[arg-type]
+        last = pool if isinstance(pool, nn.Module) else reader
+        size = width if last is None else int(last.output_size)  # type: ignore[arg-type]
         self.readout = uniform_linear(size, output_size)
 
     def forward(self, x: Tensor, state: None = None) -> tuple[Tensor, None]:
@@ -73,8 +77,8 @@ class SentenceClassifier(nn.Module):
         h = embed_words(self.embedding, self.dropout, x, real)
         if self.reader is not None:
             h = self.reader(h, real)
-        pooled = masked_mean(h, real) if self.pool == "mean" else masked_max(h, real)
-        return self.readout(pooled)[:, None], None
+        pool = {"mean": masked_mean, "max": masked_max}[self.pool] if isinstance(self.pool, str) else self.pool
+        return self.readout(pool(h, real).flatten(1))[:, None], None
 
 
 def turned(x: Tensor, real: Tensor | None) -> Tensor:
@@ -144,6 +148,50 @@ class WordConvolution(nn.Module):
             (size,) = convolution.kernel_size  # type: ignore[misc]
             features.append(convolution(F.pad(x, ((size - 1) // 2, size // 2))))
         return torch.cat(features, dim=1).relu().transpose(1, 2)
+
+
+class StructuredAttention(nn.Module):
+    """Several weighted means of one sentence (Lin et al. 2017, section 2.1)::
+
+        A = softmax(W_2 tanh(W_1 H^T))          (r, T), over the words of each row
+        M = A H                                 (r, C)
+
+    Z. Lin et al., *A Structured Self-Attentive Sentence Embedding*, ICLR 2017 (arXiv 1703.03130). What the rows ask for
+    is learned and the same for every sentence, r queries in all, where a layer of self-attention has one for each word.
+    The paper's H are the states of a BiLSTM, and a ReLU layer stands between M and the classes. The authors' code gives
+    both maps a bias; b_2, the same at all words, would change nothing. A hook on ``weights_tap`` sees A, (B, r, T).
+
+    W_1 and W_2 start Xavier-uniform.
+
+    Parameters
+    ----------
+    width, inner, hops
+        C; the rows of W_1; and r.
+    """
+
+    def __init__(self, width: int, inner: int, hops: int) -> None:
+        super().__init__()
+        expect_each(width=width, inner=inner, hops=hops)
+        self.hidden, self.score = xavier_linear(width, inner, bias=False), xavier_linear(inner, hops, bias=False)
+        self.weights_tap, self.output_size = nn.Identity(), hops * width
+
+    def forward(self, h: Tensor, real: Tensor) -> Tensor:
+        """M (B, r, C) of the states h (B, T, C) at the words, where the mask ``real`` (B, T) is True."""
+        expect(h, ("B", "T", self.hidden.in_features), "h", like=self.hidden.weight)
+        expect_fits("real", real, h.shape[:2])
+        scores = self.score(self.hidden(h).tanh()).mT  # (B, r, T)
+        pooled: Tensor = self.weights_tap(masked_softmax(scores, real[:, None])) @ h
+        return pooled
+
+
+def overlap_penalty(weights: Tensor) -> Tensor:
+    """``||A A^T - I||_F^2`` (B,) of weights A (B, r, T) (Lin et al. 2017, section 2.2), at least 0.
+
+    With rows that sum to 1 it is 0 only if each looks at one word and no two at the same. The paper adds it to the loss
+    with a factor; the authors' code takes the mean of the r^2 squares in place of their sum.
+    """
+    rows = expect(weights, "B r T", "weights") @ weights.mT
+    return (rows - torch.eye(rows.shape[1], dtype=rows.dtype, device=rows.device)).square().sum((1, 2))
 
 
 def embed_words(embedding: nn.Embedding, dropout: Callable[[Tensor], Tensor], x: Tensor, real: Tensor) -> Tensor:

@@ -17,9 +17,9 @@ pytestmark = pytest.mark.usefixtures("double")
 IDS = torch.tensor([[3, 1, 4, 1, 5, 2], [6, 5, 3, 0, 0, 0], [2, 0, 0, 0, 0, 0]])
 
 
-def build(positions="none", heads=2, padding=0, dropout=0.0):
+def build(positions="none", heads=2, padding=0):
     torch.manual_seed(0)
-    options = {"width": 8, "heads": heads, "positions": positions, "clip": 2, "padding": padding, "dropout": dropout}
+    options = {"width": 8, "heads": heads, "positions": positions, "clip": 2, "padding": padding}
     model = SelfAttentionClassifier(7, 3, **options)
     for parameter in model.parameters():
         parameter.data.add_(torch.randn_like(parameter) / 2)
@@ -60,17 +60,3 @@ def test_the_recorder_sees_the_weights_and_changes_nothing(positions):
 def test_on_a_device_nothing_is_mixed_and_nothing_waits(positions):
     model = build(positions).float()
     assert_equal(run_far(model, IDS), run(model, IDS))
-
-
-def test_dropout_is_off_in_evaluation_and_follows_the_seed():
-    model = build(dropout=0.5)
-    assert torch.equal(model(IDS)[0], build()(IDS)[0])
-    torch.manual_seed(1)
-    first = model.train()(IDS)[0]
-    torch.manual_seed(1)
-    assert torch.equal(model(IDS)[0], first) and not torch.equal(model(IDS)[0], first)
-
-
-def test_padding_stands_behind():
-    with pytest.raises(ValueError, match=r"^x must hold words first and then padding .* got row 0: \[1, 0, 2\]"):
-        build()(torch.tensor([[1, 0, 2]]))
