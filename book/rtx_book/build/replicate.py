@@ -242,7 +242,8 @@ def main() -> int:
     parser.add_argument("--run", type=Path, help=argparse.SUPPRESS)  # what Snakemake calls
     options = parser.parse_args()
     try:
-        names, todo = [path.stem for path in execute.notebooks_in_toc(ROOT)], settings(instructions.available())
+        has = instructions.available()
+        names, todo = [path.stem for path in execute.notebooks_in_toc(ROOT)], settings(has)
         if unknown := [name for name in options.only or () if name not in names]:
             raise BuildError(f"There is no chapter {unknown[0]!r}; the chapters are: {', '.join(names)}.")
         names, failed = options.only or names, 0
@@ -254,7 +255,8 @@ def main() -> int:
         elif options.refresh:
             refresh(ROOT, names)
         elif options.confirm:
-            failed = confirm(ROOT, names, todo[: options.confirm], options.clock, options.jobs)
+            same = [one for one in settings() if one.instructions in has]  # others round otherwise
+            failed = confirm(ROOT, names, same[: options.confirm], options.clock, options.jobs)
         else:
             failed = make(ROOT, names, todo, options.jobs)
             pack(ROOT, names)
