@@ -50,9 +50,9 @@ def cooccurrences(
     return after.view(vocabulary, vocabulary) + after.view(vocabulary, vocabulary).T
 
 
-def pair_weight(counts: Tensor, x_max: float = 100.0, power: float = 0.75) -> Tensor:
+def pair_weight(counts: Tensor, x_max: float = 100.0) -> Tensor:
     """f(x) = min(1, (x / x_max)^(3/4)), 0 for a pair that never occurred; of any shape."""
-    return (counts / x_max).clamp(max=1) ** power
+    return (counts / x_max).clamp(max=1) ** 0.75
 
 
 class GloVe(nn.Module):
@@ -96,29 +96,6 @@ class GloVe(nn.Module):
         return mean_vectors(self.inputs + self.outputs, texts)
 
 
-@torch.no_grad()
-def adagrad_step(
-    parameters: Sequence[Tensor], gradients: Sequence[Tensor], sums: Sequence[Tensor], lr: float = 0.05
-) -> None:
-    """One step of AdaGrad in place: each number has a rate that falls with the squares of its gradients.
-
-    ::
-
-        G     += g^2
-        theta -= lr g / (sqrt(G) + 1e-10)
-
-    Parameters
-    ----------
-    parameters, gradients, sums
-        theta, g and G, each of the same shapes; the sums from 0.
-    lr
-        0.05 in the paper.
-    """
-    for theta, g, total in zip(parameters, gradients, sums, strict=True):
-        total += g**2
-        theta -= lr * g / (total.sqrt() + 1e-10)
-
-
 def fit_glove(
     model: GloVe,
     counts: Tensor,
@@ -145,13 +122,14 @@ def fit_glove(
         Draws the order, on the CPU.
     """
     expect_each(passes=passes, size=size, lr=(lr, "(0, inf)"), x_max=(x_max, "(0, inf)"))
-    parameters, curve = list(model.parameters()), []
-    sums = [torch.zeros_like(parameter) for parameter in parameters]
+    optimizer, curve = torch.optim.Adagrad(model.parameters(), lr=lr), []
     for _ in range(passes):
         total = 0.0
         for words in torch.randperm(model.vocabulary, generator=generator).to(counts.device).split(size):
+            optimizer.zero_grad()
             loss = model.loss(words, counts[words], x_max)
-            adagrad_step(parameters, torch.autograd.grad(loss, parameters), sums, lr)
+            loss.backward()
+            optimizer.step()
             total += loss.item()
         curve.append(total / int((counts > 0).sum()))
     return curve

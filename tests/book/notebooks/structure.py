@@ -37,6 +37,8 @@ CORE, FURTHER = (1800, 2600), "## Further: "  # words that everybody reads, wher
 MEDIAN_LINES, MOST_LINES = 8, 25
 HIDDEN_LINES, HIDDEN_CELL = 230, 45  # code that a reader of the page does not see: of a chapter, of a cell
 LINE_WIDTH = 88  # what a page shows without scrolling sideways
+HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
+FOLDED_CODE = {"cellView": "form", "jupyter": {"source_hidden": True}}  # so that Colab and JupyterLab fold it, too
 FENCE = re.compile(r"^(`{3,}|~{3,}|:{3,}).*?^\1[ \t]*$", flags=re.M | re.S)
 FOLDED = re.compile(r"<details.*?</details>", flags=re.S)  # an answer to a guess, until the reader opens it
 MACHINE_PATH = re.compile(
@@ -91,11 +93,14 @@ def has_no_outputs(notebook: Notebook) -> list[str]:
 
 
 def has_clean_metadata(notebook: Notebook) -> list[str]:
-    """The kernel is `python3`; no version of the author's Python, no widget state, no trace of a run."""
+    """The kernel is `python3`; no version of the author's Python, no trace of a run; hidden code is folded."""
     wanted = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
     faults = [] if notebook["metadata"] == wanted else [f"metadata is {notebook['metadata']}, must be {wanted}"]
-    extras = [set(cell["metadata"]) - {"tags"} for cell in notebook["cells"]]
-    return faults + [f"cell {n} has metadata {sorted(extra)}" for n, extra in enumerate(extras, start=1) if extra]
+    for number, cell in enumerate(notebook["cells"], start=1):
+        others = {key: value for key, value in cell["metadata"].items() if key != "tags"}
+        if others != (FOLDED_CODE if tags(cell) & HIDDEN else {}):
+            faults.append(f"cell {number} has metadata {others}; a hidden one has {FOLDED_CODE}, others none")
+    return faults
 
 
 def has_unique_ids(notebook: Notebook) -> list[str]:
@@ -210,7 +215,7 @@ def hides_little(notebook: Notebook) -> list[str]:
     hidden = [
         lines(cell)
         for cell in code_cells(notebook)
-        if tags(cell) & {"hide-input", "hide-cell", "remove-input", "remove-cell"}
+        if tags(cell) & HIDDEN
         and "bootstrap" not in tags(cell)
         and not ("remove-input" in tags(cell) and "ask" in calls(parsed(cell)))
     ]

@@ -32,7 +32,8 @@ def test_bootstrap_is_the_same_everywhere():
 
 def code(text, *tags):
     cell = v4.new_code_cell(text)
-    return cell | {"metadata": {"tags": list(tags)} if tags else {}}
+    folded = structure.FOLDED_CODE if structure.HIDDEN.intersection(tags) else {}
+    return cell | {"metadata": folded | ({"tags": list(tags)} if tags else {})}
 
 
 def chapter():
@@ -72,6 +73,7 @@ PLANTED = {
     "an unknown cell type": (structure.is_valid, lambda cells: cells[1].update(cell_type="cod")),
     "an output": (structure.has_no_outputs, lambda cells: cells[4].update(outputs=[v4.new_output("stream", text="1")])),
     "cell metadata": (structure.has_clean_metadata, lambda cells: cells[4]["metadata"].update(papermill={})),
+    "hidden code that stands open": (structure.has_clean_metadata, lambda cells: cells[-2]["metadata"].pop("cellView")),
     "one id twice": (structure.has_unique_ids, lambda cells: cells[4].update(id=cells[5]["id"])),
     "two h1": (structure.has_one_title, source_of(3, "# Another")),
     "no prerequisites": (structure.begins_as_agreed, source_of(0, "# Title")),
