@@ -19,7 +19,7 @@ def test_chapter(name, check):
 
 
 def test_notebooks_and_toc_agree():
-    assert not structure.toc_faults(NOTEBOOKS.values(), (ROOT / "notebooks").rglob("[a-z]*.ipynb"))
+    assert not structure.toc_faults(NOTEBOOKS.values(), (ROOT / "notebooks").glob("[a-z]*.ipynb"))
     assert NOTEBOOKS
 
 
