@@ -16,6 +16,7 @@ from rtx_book.runs.recipes import Recipe
 from rtx_book.runs.recipes.recipe import SEED
 from rtx_lib import models, tasks
 from rtx_lib.layers import GRU, LSTM, RNN, Bag, BothWays, Readout, SampleStdNorm, SentenceClassifier, WordConvolution
+from rtx_lib.models.lora import add_lora
 from rtx_lib.models.word2vec import cumulative_table, fit_word2vec, keep_probability
 from rtx_lib.tasks.vocabulary import PAD, SPECIAL
 from rtx_lib.training import fit
@@ -120,15 +121,21 @@ def _begun(model: Callable[..., nn.Module], table: str) -> Callable[..., nn.Modu
     return build
 
 
-def _bert_sentences(task: Any, weights: str, *, trained: bool = True, domain_steps: int = 0) -> nn.Module:
+def _bert_sentences(
+    task: Any, weights: str, *, trained: bool = True, domain_steps: int = 0, rank: int | None = None
+) -> nn.Module:
     """BERT from the book's weights, or as they began, with a layer for classes.
 
     With ``domain_steps`` it first goes on with masked words for so many steps, on the task's own training sentences,
-    which need no labels for that.
+    which need no labels for that. With a ``rank`` of LoRA the encoder itself is frozen; with 0 that is all.
     """
     bert, _ = pretrained.load(weights, trained=trained)
     if domain_steps:
         bert.load_state_dict(_in_domain(weights, trained, task.source, task.length, domain_steps))
+    if rank is not None:
+        bert.requires_grad_(False)
+    if rank:
+        add_lora(bert.encoder, rank)
     return models.BERTClassifier(bert, task.output_size, kind="mean", dropout=0.1)
 
 

@@ -1,0 +1,86 @@
+"""LoRA: fine-tuning that leaves the weights as they are and adds a small product to some of the matrices.
+
+E. J. Hu, Y. Shen, P. Wallis, Z. Allen-Zhu, Y. Li, S. Wang, L. Wang and W. Chen, *LoRA: Low-Rank Adaptation of Large
+Language Models*, ICLR 2022 (arXiv 2106.09685), section 4. As in its experiments, the matrices are those of queries and
+values. A is drawn as in the authors' code (microsoft/LoRA); the paper says a Gaussian.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import parametrize
+
+from rtx_lib.layers.attention import MultiHeadAttention
+from rtx_lib.layers.stacking import draw_uniform
+from rtx_lib.shapes import expect_each
+
+PACKED = "in_proj_weight"
+
+
+class LowRank(nn.Module):
+    """``W + alpha / r B A`` in place of a matrix W (eq. 3), for ``torch.nn.utils.parametrize``.
+
+    B starts at 0, so that W is at first what it was; A from U(-1/sqrt(n), 1/sqrt(n)) with n columns.
+
+    Parameters
+    ----------
+    rows, columns
+        Of W.
+    rank
+        r: A is (r, columns), B (rows, r).
+    alpha
+        How much the product counts; the same for all ranks, so that one rate may serve them.
+    """
+
+    def __init__(self, rows: int, columns: int, rank: int, alpha: float = 8.0) -> None:
+        super().__init__()
+        expect_each(rank=rank, alpha=(alpha, "(0, inf)"))
+        self.A, self.B = nn.Parameter(torch.empty(rank, columns)), nn.Parameter(torch.empty(rows, rank))
+        self.scale = alpha / rank
+        draw_uniform(self, columns)
+        nn.init.zeros_(self.B)
+
+    def forward(self, weight: Tensor) -> Tensor:
+        """The matrix (rows, columns) that takes the place of the weight."""
+        return weight + self.scale * self.B @ self.A
+
+
+class QueriesAndValues(nn.Module):
+    """A product each for W_Q and W_V, which an attention keeps in one matrix with W_K between them."""
+
+    def __init__(self, attention: MultiHeadAttention, rank: int, alpha: float) -> None:
+        super().__init__()
+        width = attention.width
+        self.rows = [width, *2 * [(len(attention.in_proj_weight) - width) // 2]]
+        self.queries = LowRank(width, width, rank, alpha)
+        self.values = LowRank(self.rows[2], width, rank, alpha)
+
+    def forward(self, packed: Tensor) -> Tensor:
+        """The packed matrix with both products."""
+        q, k, v = packed.split(self.rows)
+        return torch.cat([self.queries(q), k, self.values(v)])
+
+
+def add_lora(model: nn.Module, rank: int, *, alpha: float = 8.0) -> None:
+    """Freeze a model, and give each of its attentions matrices A and B, which then alone are trained.
+
+    A readout that is to be trained, too, must not be part of this model. Optimisers and checkpoints that were made
+    before do not fit it any more, until :func:`merge_lora`.
+    """
+    model.requires_grad_(False)
+    for attention in _attentions(model):
+        lora = QueriesAndValues(attention, rank, alpha).to(attention.in_proj_weight)
+        parametrize.register_parametrization(attention, PACKED, lora)
+
+
+def merge_lora(model: nn.Module) -> None:
+    """Put the sums in the matrices' place: the same outputs, and the model has its own parameters again, frozen."""
+    for attention in _attentions(model):
+        if parametrize.is_parametrized(attention, PACKED):
+            parametrize.remove_parametrizations(attention, PACKED)
+
+
+def _attentions(model: nn.Module) -> list[MultiHeadAttention]:
+    """Those of a model; ``ValueError`` if there is none."""
+    if found := [module for module in model.modules() if isinstance(module, MultiHeadAttention)]:
+        return found
+    raise ValueError(f"model must have a MultiHeadAttention, got {type(model).__name__}")
