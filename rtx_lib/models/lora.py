@@ -60,27 +60,43 @@ class QueriesAndValues(nn.Module):
         return torch.cat([self.queries(q), k, self.values(v)])
 
 
-def add_lora(model: nn.Module, rank: int, *, alpha: float = 8.0) -> None:
-    """Freeze a model, and give each of its attentions matrices A and B, which then alone are trained.
+def add_lora(
+    model: nn.Module, rank: int, *, alpha: float = 8.0, kinds: tuple[type[nn.Module], ...] = (MultiHeadAttention,)
+) -> None:
+    """Freeze a model, and give some of its matrices A and B, which then alone are trained.
 
     A readout that is to be trained, too, must not be part of this model. Optimisers and checkpoints that were made
     before do not fit it any more, until :func:`merge_lora`.
+
+    Parameters
+    ----------
+    model
+        What is changed, in place.
+    rank, alpha
+        r, and how much the products count.
+    kinds
+        Of the modules whose matrices these are: attentions, tables (``nn.Embedding``) or maps (``nn.Linear``).
     """
+    if not (found := [module for module in model.modules() if isinstance(module, kinds)]):
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise ValueError(f"model must have a module of kind {names}, got {type(model).__name__}")
+    products = [_product(module, rank, alpha) for module in found]
     model.requires_grad_(False)
-    for attention in _attentions(model):
-        lora = QueriesAndValues(attention, rank, alpha).to(attention.in_proj_weight)
-        parametrize.register_parametrization(attention, PACKED, lora)
+    for module, (name, product) in zip(found, products, strict=True):
+        parametrize.register_parametrization(module, name, product)
+
+
+def _product(module: nn.Module, rank: int, alpha: float) -> tuple[str, nn.Module]:
+    """The name of the matrix that is changed, and how."""
+    if isinstance(module, MultiHeadAttention):
+        return PACKED, QueriesAndValues(module, rank, alpha).to(module.in_proj_weight)
+    weight: Tensor = module.weight  # type: ignore[assignment]
+    return "weight", LowRank(*weight.shape, rank, alpha).to(weight)
 
 
 def merge_lora(model: nn.Module) -> None:
     """Put the sums in the matrices' place: the same outputs, and the model has its own parameters again, frozen."""
-    for attention in _attentions(model):
-        if parametrize.is_parametrized(attention, PACKED):
-            parametrize.remove_parametrizations(attention, PACKED)
-
-
-def _attentions(model: nn.Module) -> list[MultiHeadAttention]:
-    """Those of a model; ``ValueError`` if there is none."""
-    if found := [module for module in model.modules() if isinstance(module, MultiHeadAttention)]:
-        return found
-    raise ValueError(f"model must have a MultiHeadAttention, got {type(model).__name__}")
+    for module in model.modules():
+        for name in [PACKED, "weight"] if parametrize.is_parametrized(module) else []:
+            if parametrize.is_parametrized(module, name):
+                parametrize.remove_parametrizations(module, name)

@@ -15,7 +15,18 @@ from rtx_book.runs.mixers import mixers
 from rtx_book.runs.recipes import Recipe
 from rtx_book.runs.recipes.recipe import SEED
 from rtx_lib import models, tasks
-from rtx_lib.layers import GRU, LSTM, RNN, Bag, BothWays, Readout, SampleStdNorm, SentenceClassifier, WordConvolution
+from rtx_lib.layers import (
+    GRU,
+    LSTM,
+    RNN,
+    Bag,
+    BothWays,
+    MultiHeadAttention,
+    Readout,
+    SampleStdNorm,
+    SentenceClassifier,
+    WordConvolution,
+)
 from rtx_lib.models.lora import add_lora
 from rtx_lib.models.word2vec import cumulative_table, fit_word2vec, keep_probability
 from rtx_lib.tasks.vocabulary import PAD, SPECIAL
@@ -122,20 +133,23 @@ def _begun(model: Callable[..., nn.Module], table: str) -> Callable[..., nn.Modu
 
 
 def _bert_sentences(
-    task: Any, weights: str, *, trained: bool = True, domain_steps: int = 0, rank: int | None = None
+    task: Any, weights: str, *, trained: bool = True, domain_steps: int = 0, changes: str = "all", rank: int = 0
 ) -> nn.Module:
     """BERT from the book's weights, or as they began, with a layer for classes.
 
     With ``domain_steps`` it first goes on with masked words for so many steps, on the task's own training sentences,
-    which need no labels for that. With a ``rank`` of LoRA the encoder itself is frozen; with 0 that is all.
+    which need no labels for that. ``changes`` says what is trained beside the layer for classes: "all" of it, "nothing",
+    the "words", or the "attention", the last two by LoRA if there is a rank.
     """
     bert, _ = pretrained.load(weights, trained=trained)
     if domain_steps:
         bert.load_state_dict(_in_domain(weights, trained, task.source, task.length, domain_steps))
-    if rank is not None:
-        bert.requires_grad_(False)
+    bert.requires_grad_(changes == "all")
     if rank:
-        add_lora(bert.encoder, rank)
+        part, kind = {"words": (bert.encoder.embedding, nn.Embedding), "attention": (bert, MultiHeadAttention)}[changes]
+        add_lora(part, rank, kinds=(kind,))
+    elif changes == "words":
+        bert.encoder.embedding.requires_grad_(True)
     return models.BERTClassifier(bert, task.output_size, kind="mean", dropout=0.1)
 
 

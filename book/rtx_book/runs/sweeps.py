@@ -67,8 +67,7 @@ def _recorded(recipes: Sequence[Recipe]) -> list[Recipe]:
     return [recipe for recipe in recipes if not any(fnmatch.fnmatch(recipe.name, name) for name in UNRECORDED)]
 
 
-_TRIED = (topics, state_space, hybrids, returns, parallel, recurrence, pretraining)
-_TRIALS = [trial for part in _TRIED for trial in part.TRIALS]
+_TRIALS = [trial for part in (topics, state_space, hybrids, returns, parallel, recurrence) for trial in part.TRIALS]
 SWEEPS: dict[str, Sweep] = {
     "recurrence": Sweep("the part on recurrence", _recorded(recurrence.RECIPES)),
     "topics": Sweep("words with a topic and without", topics.RECIPES, topics.SEEDS),

@@ -12,17 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rtx_book.records.records import Record
-from rtx_book.runs.recipes import (
-    Recipe,
-    hybrids,
-    parallel,
-    pretraining,
-    recurrence,
-    returns,
-    scenes,
-    state_space,
-    topics,
-)
+from rtx_book.runs.recipes import Recipe, hybrids, parallel, recurrence, returns, scenes, state_space, topics
 from rtx_book.runs.recipes import race as plan
 from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, AGAIN_SETS, again
 from rtx_book.runs.runs import made
@@ -32,7 +22,7 @@ Runs = list[tuple[Recipe, int]]
 
 TUNED = {
     returns.TUNING_SEEDS: [*topics.TUNED, *state_space.RECIPES, *hybrids.RECIPES],
-    returns.TUNING_SEEDS[:1]: [*returns.TUNED, *parallel.ADDERS, *recurrence.TRANSLATORS, *pretraining.TUNED],
+    returns.TUNING_SEEDS[:1]: [*returns.TUNED, *parallel.ADDERS, *recurrence.TRANSLATORS],
 }
 """What comes to its rate as :func:`returned` says, by the seeds of its trials."""
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 from .recipe import COSINE, SEED, Recipe
-from .returns import trials
 
 # --- pre-training
 
@@ -86,22 +85,25 @@ _DOMAIN = _GIVEN | {"domain_steps": 600}
 _FIRST = "Pre-trained BERT, then Subj's unlabelled text,"
 _ALONE = _DOMAIN | {"trained": False}
 
-# What may change: a layer for classes alone (rank 0), LoRA in front of it, or everything. All have tried their rates by
-# the rule of `recurrence_returns`, with a seed that no page shows.
-_LORA_RATES = {0: 1e-2, 1: 1e-2, 4: 1e-2, 16: 1e-2}
-LORA: list[Recipe] = [
-    _few("subj", "1000", f"lora-{rank}", f"BERT with LoRA of rank {rank}", "bert-sentences", lr, rank=rank, **_GIVEN)
-    for rank, lr in _LORA_RATES.items()
-]
-TUNED = [*LORA, _both("subj", "1000")[0]]
-TRIALS = trials(TUNED)
+# What changes beside the layer for classes, and by LoRA of which rank; 0 is no LoRA.
+_CHANGES = {("nothing", 0): 1e-2, ("attention", 1): 1e-2, ("attention", 4): 1e-2, ("attention", 16): 1e-2}
+_CHANGES |= {("words", 1): 1e-2, ("words", 4): 1e-2, ("words", 16): 1e-2, ("words", 0): 1e-3}
+
+
+def _changed(changes: str, rank: int, lr: float) -> Recipe:
+    about = f"Pre-trained BERT, trained: {changes}" + (f" by LoRA of rank {rank}," if rank else ",")
+    how = _GIVEN | {"changes": changes, "rank": rank}
+    return _few("subj", "1000", f"{changes}-{rank}", about, "bert-sentences", lr, **how)
+
+
+CHANGED = [_changed(*what, lr) for what, lr in _CHANGES.items()]
 
 FINE_TUNED: list[Recipe] = [
     *(recipe for source in ("subj", "sst2", "trec") for labels in _BUDGETS for recipe in _both(source, labels)),
     *(_few("subj", n, "bert-domain", _FIRST, "bert-sentences", 3e-4, **_DOMAIN) for n in ("50", "200", "1000")),
     _few("subj", "50", "domain", "BERT on Subj's unlabelled text only,", "bert-sentences", 3e-4, **_ALONE),
     *(recipe for labels in ("50", "1000") for recipe in _gpts(labels)),
-    *LORA,
+    *CHANGED,
 ]
 
 # --- what the layers of a bidirectional language model know
