@@ -138,8 +138,8 @@ def _bert_sentences(
     """BERT from the book's weights, or as they began, with a layer for classes.
 
     With ``domain_steps`` it first goes on with masked words for so many steps, on the task's own training sentences,
-    which need no labels for that. ``changes`` says what is trained beside the layer for classes: "all" of it, "nothing",
-    the "words", or the "attention", the last two by LoRA if there is a rank.
+    which need no labels for that. ``changes`` says what is trained beside the layer for classes: "all", "nothing", the
+    "words", or the "attention"; the last two by LoRA if there is a rank.
     """
     bert, _ = pretrained.load(weights, trained=trained)
     if domain_steps:
