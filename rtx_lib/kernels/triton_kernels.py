@@ -5,6 +5,8 @@ A program walks through the time steps of 32 columns at a time. Reading is what 
 """
 
 # mypy: disable-error-code="no-untyped-def, assignment"
+from __future__ import annotations  # those of the kernels are triton's, which may be missing
+
 import os
 from typing import Any
 

@@ -6,6 +6,8 @@ takes long. A complex number is two real ones, side by side in memory.
 """
 
 # mypy: disable-error-code="no-untyped-def, assignment, var-annotated"
+from __future__ import annotations  # those of the kernels are triton's, which may be missing
+
 import torch
 from torch import Tensor
 

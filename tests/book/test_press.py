@@ -1,6 +1,7 @@
 """The front door of the press, the order of its chapters, and which code a record calls its own."""
 
 import subprocess
+import sys
 
 import pytest
 from support.helpers import ROOT
@@ -15,6 +16,22 @@ def test_every_name_of_the_front_door_is_there():
     assert all(callable(getattr(rtx_book, name)) for name in rtx_book.__all__)
     with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
         rtx_book.no_such_name  # noqa: B018
+
+
+TESTS_ALONE = ["accelerate", "bs4", "playwright", "pytest", "snakemake", "tokenizers", "triton"]
+IMPORT_ALL = """
+import importlib, pkgutil, sys
+sys.modules.update(dict.fromkeys(sys.argv[1:]))  # their import fails
+for package in map(importlib.import_module, ("rtx_lib", "rtx_book")):
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+"""
+
+
+def test_every_module_imports_on_a_fresh_machine():
+    """`make book` documents them all, and installs nothing of tests/requirements.txt."""
+    subprocess.run([sys.executable, "-c", IMPORT_ALL, *TESTS_ALONE], cwd=ROOT, check=True)
 
 
 def test_chapters_stand_in_the_order_of_the_toc(tmp_path):
