@@ -58,10 +58,11 @@ def test_what_is_trained():
     assert relative_error(lora.A.grad, 3 * lora.B.T @ slope) < 1e-12
 
 
-def test_merged_is_the_same_and_has_the_parameters_of_before():
+@pytest.mark.parametrize("kinds", [(MultiHeadAttention,), (nn.Embedding,), (MultiHeadAttention, nn.Linear)])
+def test_merged_is_the_same_and_has_the_parameters_of_before(kinds):
     model = build()
     names, start = set(model.state_dict()), model(IDS)[0]
-    add_lora(model, 2)
+    add_lora(model, 2, kinds=kinds)
     assert torch.equal(model(IDS)[0], start)
     changed = moved(model)(IDS)[0]
     merge_lora(model)
@@ -73,6 +74,6 @@ def test_merged_is_the_same_and_has_the_parameters_of_before():
 REFUSED = {
     "rank must be at least 1, got 0": lambda m: add_lora(m, 0),
     "alpha must be above 0 and finite, got 0": lambda m: add_lora(m, 1, alpha=0),
-    "model must have a MultiHeadAttention, got Linear": lambda m: add_lora(nn.Linear(2, 2), 1),
+    "model must have a module of kind MultiHeadAttention, got Linear": lambda m: add_lora(nn.Linear(2, 2), 1),
 }
 test_what_is_refused = refusals(REFUSED, build)
