@@ -1,4 +1,4 @@
-"""What several models put into the gap of a sentence: words as rows, models as columns."""
+"""What several models put into the gap of a sentence, and what comes of training parts of one."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from rtx_book.page.grids import share_cells
 from rtx_lib.plots.heatmaps import floats
-from rtx_lib.plots.style import literal
+from rtx_lib.plots.style import literal, look
 
 GAP = "____"
 
@@ -55,6 +55,27 @@ def describe_fillings(
         other = "" if best == right else f", “{sentence[place]}” {own[right]:.2f}"
         told.append(f"{' '.join(name.split())}: “{words[best]}” {own[best]:.2f}{other}")
     return f"{_gapped(sentence, place)}. Hidden: “{sentence[place]}”. {'; '.join(told)}."
+
+
+def draw_changes(changed: Mapping[str, tuple[Sequence[float], Sequence[Any]]], ylabel: str) -> Figure:
+    """Results by how many numbers were trained: for each way these numbers, and at each of them a value a seed.
+
+    A way with several numbers has a line through its medians. Names stand below what they name, or above such a line.
+    """
+    fig, ax = plt.subplots(figsize=(5.8, 3.6))
+    for place, (name, (sizes, rows)) in enumerate(changed.items()):
+        colour, kind = (look(place)[key] for key in ("color", "marker"))
+        for size, row in zip(sizes, rows, strict=True):
+            ax.plot(len(row) * [size], row, ls="", alpha=0.6, color=colour, marker=kind, ms=4)
+        if line := len(sizes) > 1:
+            ax.plot(sizes, [np.median(row) for row in rows], **look(place) | {"marker": ""})
+        values = np.concatenate([np.asarray(row) for row in rows])
+        at, side = (values.max() + 0.003, "bottom") if line else (values.min() - 0.004, "top")
+        edge = "center" if line else "left" if place == len(changed) - 3 else "right"
+        ax.text(sizes[len(sizes) // 2], at, name, color=colour, ha=edge, va=side)
+    ax.set(xscale="log", xlabel="trained numbers", ylabel=ylabel)
+    ax.margins(y=0.12)
+    return fig
 
 
 def _table(

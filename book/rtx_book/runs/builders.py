@@ -15,18 +15,8 @@ from rtx_book.runs.mixers import mixers
 from rtx_book.runs.recipes import Recipe
 from rtx_book.runs.recipes.recipe import SEED
 from rtx_lib import models, tasks
-from rtx_lib.layers import (
-    GRU,
-    LSTM,
-    RNN,
-    Bag,
-    BothWays,
-    MultiHeadAttention,
-    Readout,
-    SampleStdNorm,
-    SentenceClassifier,
-    WordConvolution,
-)
+from rtx_lib.layers import GRU, LSTM, RNN, Bag, BothWays, Readout, SampleStdNorm, SentenceClassifier, WordConvolution
+from rtx_lib.layers.attention import MultiHeadAttention
 from rtx_lib.models.lora import add_lora
 from rtx_lib.models.word2vec import cumulative_table, fit_word2vec, keep_probability
 from rtx_lib.tasks.vocabulary import PAD, SPECIAL
