@@ -42,9 +42,8 @@ def test_a_reader_writes_a_sentence_switches_the_penalty_and_hears_of_a_strange_
         p, (i, j) = logits.softmax(-1), torch.triu_indices(len(A), len(A), 1)
         cosine = torch.cosine_similarity(A[i], A[j]).mean()
         verdict = f"Verdict: {given['verdicts'][p.argmax()]} ({100 * p.max():.0f} %)."
-        shares = "".join(
-            f"{word}{round(100 * a.item())} %" if a >= 0.1 else word for word, a in zip(text.split(), A[0])
-        )
+        cells = zip(text.split(), A[0].tolist(), strict=True)
+        shares = "".join(f"{word}{100 * a:.0f} %" if a >= 0.1 else word for word, a in cells)
         return [f"{verdict} Mean cosine of two looks: {cosine:.2f}.", f"look 1{shares}"]
 
     def said():
