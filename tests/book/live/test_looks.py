@@ -51,7 +51,7 @@ def test_a_reader_writes_a_sentence_switches_the_penalty_and_hears_of_a_strange_
         return [text.replace("\u00a0", " ") for text in texts]
 
     short, long = given["examples"].values()
-    assert said() == told(short, "four looks") and rows.count() == 4
+    assert said() == told(short, "without the penalty") and rows.count() == 4
     page.get_by_label("with the penalty").check()
     assert said() == told(short, "with the penalty")
     press(page, "long")

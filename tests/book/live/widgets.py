@@ -150,14 +150,12 @@ def story():
 
 
 def looks():
-    words, names = GeneratedSentiment.words, ("four looks", "with the penalty")
+    words, names = GeneratedSentiment.words, ("without the penalty", "with the penalty")
     parts = [{"reader": WordConvolution(6, 3), "pool": StructuredAttention(9, 5, 4)} for _ in names]
     models = [disturb(SentenceClassifier(len(words), 2, width=6, **own), 0.5, i) for i, own in enumerate(parts)]
-    told = {
-        "verdicts": ["against it", "for it"],
-        "examples": {"short": "the plot is dull", "long": "the plot is great but the music is not very good"},
-    }
-    return {"models": dict(zip(names, models, strict=True)), "words": words, "first": 2, **told}
+    examples = {"short": "the plot is dull", "long": "the plot is great but the music is not very good"}
+    told = {"words": words, "first": 2, "verdicts": ["against it", "for it"], "examples": examples}
+    return {"models": dict(zip(names, models, strict=True)), **told}
 
 
 GIVEN = {  # of each kind: what `play` is given

@@ -9,7 +9,7 @@ RTX.part('widget-looks', (RTX) => {
   // sentence}, of which the first stands there. models: classifiers that look several times.
   RTX.widget('looks', (body, {words, first, verdicts, examples}, models) => {
     const made = Object.fromEntries(Object.entries(models).map(([name, {weights}]) => [name, new Looks(weights)]))
-    const known = words.slice(first), ids = new Map(known.map((word, i) => [word, first + i])), told = voice()
+    const known = words.slice(first), ids = new Map(known.map((word, i) => [word, first + i])), told = voice('live-aside')
     let [chosen] = Object.keys(made), read = [], later
     const input = el('input', {type: 'text', value: Object.values(examples)[0], className: 'looks-input', maxLength: 200,
       spellcheck: false, autocomplete: 'off', autocapitalize: 'off', oninput: () => follow()})
