@@ -122,8 +122,16 @@ def write(widget):
     return open_page
 
 
-def test_typing_is_read_at_once(write):
-    page = write()
+def test_heads_layers_and_bits_can_be_looked_at_and_typing_is_read_at_once(write):
+    page, told = write(), set()
+    for layer in "12":
+        page.get_by_label("Layer").select_option(label=layer)
+        for head in ("all", "1", "2"):
+            page.get_by_label("Head").select_option(label=head)
+            told.add(page.locator(".live-task").inner_text())
+    assert len(told) == 6
+    page.get_by_label("bits").check()
+    assert page.locator(".live-write-text span").nth(3).get_attribute("title").endswith("bits")
     area = page.get_by_label("Your text")
     area.fill("abc abc a")
     strip = page.locator(".live-write-text span")
@@ -140,19 +148,6 @@ def test_typing_is_read_at_once(write):
     page.get_by_text("Left out, as its text never had it: “Ä”").wait_for()
     area.fill("")
     page.get_by_text("Type a few letters.").wait_for()
-
-
-def test_heads_and_layers_and_bits_can_be_looked_at(write):
-    page = write()
-    told = set()
-    for layer in "12":
-        page.get_by_label("Layer").select_option(label=layer)
-        for head in ("all", "1", "2"):
-            page.get_by_label("Head").select_option(label=head)
-            told.add(page.locator(".live-task").inner_text())
-    assert len(told) == 6
-    page.get_by_label("bits").check()
-    assert page.locator(".live-write-text span").nth(3).get_attribute("title").endswith("bits")
 
 
 def test_the_model_writes_on_and_can_be_stopped_and_taken_back(write):
