@@ -111,7 +111,7 @@ def test_digits_stand_place_below_place_and_wrong_ones_are_marked(widget):
     assert page.locator(".adder-bad").count() == 3
 
 
-def test_longer_numbers_than_trained_are_said_to_be_so(widget):
+def test_longer_numbers_than_trained_and_long_carries_are_said_to_be_so(widget):
     page = widget("adder")
     assert "0 to 15" in page.locator(".live-task").inner_text()
     press(page, "255 + 1")
@@ -121,10 +121,6 @@ def test_longer_numbers_than_trained_are_said_to_be_so(widget):
     assert all(8 <= int(page.get_by_label(f"{which} number").input_value()) < 16 for which in ("First", "Second"))
     press(page, "4,294,967,295 + 1")
     assert len(row(page, "sum")) == 33 and status(page).startswith("4,294,967,295 + 1 = 4,294,967,296.")
-
-
-def test_a_carry_goes_through_as_many_places_as_the_button_says(widget):
-    page = widget("adder")
     for _ in range(3):
         press(page, "A carry through 12 places")
         assert "The longest carry passes through 12 places." in status(page) and "= 8,192." in status(page)

@@ -66,18 +66,7 @@ def middle(page, r, c):
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def test_a_stroke_of_the_mouse_draws_and_one_that_begins_on_ink_rubs_out(pad):
-    pad.get_by_text("Clear").click()
-    for start, cells in (((1, 1), 3), ((1, 1), 0)):
-        pad.mouse.move(*middle(pad, *start))
-        pad.mouse.down()
-        for c in (2, 3):
-            pad.mouse.move(*middle(pad, 1, c))
-        pad.mouse.up()
-        assert len(ticked(pad)) == cells
-
-
-def test_by_keyboard_arrows_move_space_draws_and_shift_draws_a_line(pad):
+def test_arrows_move_space_draws_shift_draws_a_line_and_a_stroke_draws_or_where_it_begins_on_ink_rubs_out(pad):
     pad.get_by_text("Clear").click()
     stops = pad.eval_on_selector_all(".live-pad input", "all => all.filter((e) => e.tabIndex === 0).length")
     assert stops == 1
@@ -86,6 +75,14 @@ def test_by_keyboard_arrows_move_space_draws_and_shift_draws_a_line(pad):
         pad.keyboard.press(key)
     assert ticked(pad) == [(2, 2), (2, 3), (3, 3)]
     assert pad.evaluate("document.activeElement.ariaLabel") == "row 3, column 8"
+    pad.get_by_text("Clear").click()
+    for start, cells in (((1, 1), 3), ((1, 1), 0)):
+        pad.mouse.move(*middle(pad, *start))
+        pad.mouse.down()
+        for c in (2, 3):
+            pad.mouse.move(*middle(pad, 1, c))
+        pad.mouse.up()
+        assert len(ticked(pad)) == cells
 
 
 def test_what_changed_is_said_once_the_stroke_is_done_and_a_blank_picture_at_once_and_for_good(pad):

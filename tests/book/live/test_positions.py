@@ -1,5 +1,7 @@
 """The page's causal Transformer beside the library's, for every scheme of positions, and the widget in use."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 from live.parity import BAR, arrays, disturb, error
@@ -36,12 +38,8 @@ def far(page, model, scheme, size, window=None, first=0):
     if first and isinstance(scheme_of, Sinusoidal | Learned):
         own = scheme_of.embed
         scheme_of.embed = lambda x, _: own(x, first)
-    with record_attention(model) as seen:
-        if window:
-            with attention_window(model, window):
-                logits, _ = model(ids)
-        else:
-            logits, _ = model(ids)
+    with record_attention(model) as seen, attention_window(model, window) if window else nullcontext():
+        logits, _ = model(ids)
     weights = torch.stack([a[0] for _, a in seen])
     return max(error(found["logits"], logits), error(found["looks"], weights))
 

@@ -11,8 +11,7 @@ from live.widgets import LETTERS, V, gpt, two_readers
 
 from rtx_book.pictures.transformer_xl import draw_expected, draw_saved
 from rtx_lib.diagnostics.context import stream_losses
-from rtx_lib.layers import GRU, LSTM, RNN, Readout
-from rtx_lib.models.transformer_xl import TransformerXL
+from rtx_lib.layers import GRU, RNN, Readout
 
 PARTS = ("random", "arithmetic", "recurrent", "attention", "reading")
 READ = """({weights, settings, characters, text}) => {
@@ -23,19 +22,15 @@ READ = """({weights, settings, characters, text}) => {
 }"""
 
 
-def lstm():
-    return Readout(LSTM(V, 6), V, vocabulary=V)
-
-
-def xl():
-    return TransformerXL(V, V, vocabulary=V, width=8, heads=2, layers=2, memory=4, norm="pre")
+def one(name="LSTM"):
+    return two_readers()["models"][name]
 
 
 MODELS = {  # a model, the settings of the page, how many characters torch reads at once
-    "LSTM": (lstm, {}, 1),
+    "LSTM": (one, {}, 1),
     "GRU": (lambda: Readout(GRU(4, 5, 2), V, vocabulary=V), {}, 1),
     "RNN": (lambda: Readout(RNN(4, 5), V, vocabulary=V), {}, 1),
-    "Transformer-XL": (xl, {"memory": 4, "segment": 5, "norm": "pre"}, 5),
+    "Transformer-XL": (lambda: one("Transformer-XL"), two_readers()["reads"]["Transformer-XL"], 5),
     "GPT": (gpt, {"heads": 2}, 40),
 }
 
@@ -69,14 +64,14 @@ def test_text_is_read_on_where_it_grew_and_anew_where_it_changed(live, double):
           }
           return told
         }""",
-        {"weights": arrays(lstm()), "characters": LETTERS},
+        {"weights": arrays(one()), "characters": LETTERS},
     )
     assert steps == [[3, 3, "abc"], [1, 4, "abcd"], [0, 4, "abcd"], [3, 3, "abc"], [0, 0, ""], [2, 2, "ab"]]
 
 
 def test_models_that_read_in_turns_pay_what_each_pays_alone(live, double):
-    models = {"a": disturb(lstm(), 0.4), "b": disturb(xl().eval(), 0.4)}
-    ids, _ = letters(23)
+    models = {"a": disturb(one(), 0.4), "b": disturb(one("Transformer-XL").eval(), 0.4)}
+    (ids, _), settings = letters(23), MODELS["Transformer-XL"][1]
     runs = live(*PARTS).evaluate(
         """({weights, settings, ids}) => {
           const models = Object.fromEntries(Object.entries(weights).map(([name, own]) =>
@@ -86,11 +81,7 @@ def test_models_that_read_in_turns_pay_what_each_pays_alone(live, double):
           while (comparison.step()) steps++
           return [comparison.runs, steps]
         }""",
-        {
-            "weights": {name: arrays(model) for name, model in models.items()},
-            "settings": MODELS["Transformer-XL"][1],
-            "ids": ids.tolist(),
-        },
+        {"weights": {k: arrays(model) for k, model in models.items()}, "settings": settings, "ids": ids.tolist()},
     )
     assert runs[1] == 9 * 5  # rounds of turns
     for name, model in models.items():
@@ -131,8 +122,16 @@ def write(widget):
     return open_page
 
 
-def test_typing_is_read_at_once(write):
-    page = write()
+def test_heads_layers_and_bits_can_be_looked_at_and_typing_is_read_at_once(write):
+    page, told = write(), set()
+    for layer in "12":
+        page.get_by_label("Layer").select_option(label=layer)
+        for head in ("all", "1", "2"):
+            page.get_by_label("Head").select_option(label=head)
+            told.add(page.locator(".live-task").inner_text())
+    assert len(told) == 6
+    page.get_by_label("bits").check()
+    assert page.locator(".live-write-text span").nth(3).get_attribute("title").endswith("bits")
     area = page.get_by_label("Your text")
     area.fill("abc abc a")
     strip = page.locator(".live-write-text span")
@@ -149,19 +148,6 @@ def test_typing_is_read_at_once(write):
     page.get_by_text("Left out, as its text never had it: “Ä”").wait_for()
     area.fill("")
     page.get_by_text("Type a few letters.").wait_for()
-
-
-def test_heads_and_layers_and_bits_can_be_looked_at(write):
-    page = write()
-    told = set()
-    for layer in "12":
-        page.get_by_label("Layer").select_option(label=layer)
-        for head in ("all", "1", "2"):
-            page.get_by_label("Head").select_option(label=head)
-            told.add(page.locator(".live-task").inner_text())
-    assert len(told) == 6
-    page.get_by_label("bits").check()
-    assert page.locator(".live-write-text span").nth(3).get_attribute("title").endswith("bits")
 
 
 def test_the_model_writes_on_and_can_be_stopped_and_taken_back(write):

@@ -7,6 +7,7 @@ from live.parity import disturb
 
 from rtx_book.page.live.packing import pack_merges
 from rtx_lib.layers import LSTM, RNN, MixerStack, Readout, SelectiveRecurrence
+from rtx_lib.layers.classifier import SentenceClassifier, StructuredAttention, WordConvolution
 from rtx_lib.layers.mixing import AttentionMixer
 from rtx_lib.models import BERT, Captioner, Mamba, MemoryNetwork, TimeInvariantMamba
 from rtx_lib.models.neural_gpu import NeuralGPU
@@ -14,7 +15,7 @@ from rtx_lib.models.r_transformer import LocalRNN, RTransformer
 from rtx_lib.models.seq2seq import Seq2Seq
 from rtx_lib.models.transformer import CausalTransformer
 from rtx_lib.models.transformer_xl import TransformerXL
-from rtx_lib.tasks import BytePairs, NumberWords, Scenes, Stories
+from rtx_lib.tasks import BytePairs, GeneratedSentiment, NumberWords, Scenes, Stories
 
 LETTERS = "\n abcdef"
 V = len(LETTERS)
@@ -148,8 +149,17 @@ def story():
     return {"models": {"network": disturb(MemoryNetwork(task.vocabulary, **sizes, width=6, hops=2), 0.3)}, **told}
 
 
+def looks():
+    words, names = GeneratedSentiment.words, ("without the penalty", "with the penalty")
+    parts = [{"reader": WordConvolution(6, 3), "pool": StructuredAttention(9, 5, 4)} for _ in names]
+    models = [disturb(SentenceClassifier(len(words), 2, width=6, **own), 0.5, i) for i, own in enumerate(parts)]
+    examples = {"short": "the plot is dull", "long": "the plot is great but the music is not very good"}
+    told = {"words": words, "first": 2, "verdicts": ["against it", "for it"], "examples": examples}
+    return {"models": dict(zip(names, models, strict=True)), **told}
+
+
 GIVEN = {  # of each kind: what `play` is given
-    **{made.__name__: made for made in (digits, gaps, lookup, parity, pieces, positions)},
+    **{made.__name__: made for made in (digits, gaps, looks, lookup, parity, pieces, positions)},
     **{made.__name__: made for made in (scene, selected, story, tune, window, words, write)},
     "adder": lambda: {"models": {"adder": without_carries()}, "trained": 4, "width": 2, "first": 12, "second": 3},
     "choose": lambda: {"models": lstm(), "characters": LETTERS, "text": "abc d"},

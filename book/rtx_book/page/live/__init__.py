@@ -45,6 +45,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "selected": ("random", "arithmetic", "attention", "mamba", "mixers", "widget-selected"),
     "lookup": ("random", "arithmetic", "attention", "mixers", "widget-lookup"),
     "story": ("arithmetic", "memory", "widget-story"),
+    "looks": ("arithmetic", "looks", "widget-looks"),
 }
 """The files of each kind after those of :data:`FRAME`, in order."""
 

@@ -60,9 +60,9 @@ RTX.part('controls', (RTX) => {
   const button = (text, press) => el('button', {type: 'button', className: 'live-button', onclick: press}, text)
 
   // What changed, in words: to be read by all, and said aloud. With `now` false at most every six seconds, but then
-  // the last word is said when the six seconds are over.
-  function voice() {
-    const element = el('p', {className: 'live-status', role: 'status'})
+  // the last word is said when the six seconds are over. 'live-aside' is for the ear alone.
+  function voice(own = '') {
+    const element = el('p', {className: `live-status ${own}`, role: 'status'})
     let last = -Infinity, later
     const put = (text) => {
       last = performance.now()

@@ -16,7 +16,7 @@ RTX.part('widget-gates', (RTX) => {
     const x = Array.from({length: T}, (_, t) => pulses[t + 1] || 0), hands = {lstm: {}, gru: {}}
     const models = {lstm: RTX.BY_HAND.lstm(), gru: RTX.BY_HAND.gru()}
     let kind = 'lstm', at = {t: follow - 1, name: 'f'}, run = []
-    const voice = RTX.voice(), table = el('tbody'), head = el('tr'), buttons = new Map(), drawn = el('div')
+    const voice = RTX.voice('live-aside'), table = el('tbody'), head = el('tr'), buttons = new Map(), drawn = el('div')
     const key = (t, name) => `${t} ${name}`, hand = (t, name) => hands[kind][key(t, name)]
     const isGate = (name) => RTX.GATED[kind].gates.includes(name)
 
@@ -157,7 +157,6 @@ RTX.part('widget-gates', (RTX) => {
         reset('Keep everything', () => all(RTX.GATED[kind].keep, 1)),
         reset('No pulses', () => x.fill(0))),
       voice.element)
-    voice.element.classList.add('live-aside')
     build()
     show()
   })

@@ -36,7 +36,7 @@ RTX.part('widget-integrator', (RTX) => {
   // options: what stands there at first. input: 'pulse', 'step' or 'marks'; delta: a step size, or 'marks', large where
   // the input is loud and small elsewhere; rule; A, omega.
   RTX.widget('integrator', (body, {input = 'step', delta = 0.1, rule = 'exact', A = -1, omega = 0}) => {
-    const chance = RTX.random(0), said = voice(), how = {alpha: -A, omega, B: 1, C: 1, rule}
+    const chance = RTX.random(0), said = voice('live-aside'), how = {alpha: -A, omega, B: 1, C: 1, rule}
     const now = {at: 19, own: false, size: nearest(DELTAS, delta === 'marks' ? 0.1 : delta)}
     let u = [], drawn = Array(T).fill(now.size)
     const INPUTS = {
@@ -138,7 +138,6 @@ RTX.part('widget-integrator', (RTX) => {
         size.label, slider('rate A', 'alpha', tenths(0, 4).reverse(), (v) => short(-v)), slider('turn ω', 'omega', tenths(0, 4)),
         slider('write B', 'B', tenths(-2, 2)), slider('read C', 'C', tenths(-2, 2))),
       radios('Rule:', RULES, rule, set('rule')), hint, said.element)
-    said.element.classList.add('live-aside')
     put(input)
     if (delta === 'marks') write()
     new ResizeObserver(() => requestAnimationFrame(() => show())).observe(body)

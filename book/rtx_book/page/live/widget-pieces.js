@@ -7,7 +7,7 @@ RTX.part('widget-pieces', (RTX) => {
 
   // options: text, what stands there at first; presets, texts by what their buttons say; sets, by name what Pieces takes
   RTX.widget('pieces', (body, {text, presets, sets}) => {
-    const names = Object.keys(sets), made = {}, said = voice()
+    const names = Object.keys(sets), made = {}, said = voice('live-aside')
     const use = (name) => made[name] ||= new Pieces(sets[name])
     let chosen = names[0], pieces = use(chosen), words = [], used = [], pausing = 0
 
@@ -88,7 +88,6 @@ RTX.part('widget-pieces', (RTX) => {
     }
     const put = (typed) => { area.value = typed; follow() }
     const back = button('One merge back', step(-1)), on = button('One merge on', step(1))
-    said.element.classList.add('pieces-voice')
     body.append(
       el('div', {className: 'live-controls'}, radios('Merges of', Object.fromEntries(names.map((name) => [name, name])), names[0],
         (name) => { chosen = name; pieces = use(name); follow() })),

@@ -33,7 +33,7 @@ RTX.part('widget-positions', (RTX) => {
   RTX.widget('positions', (body, {schemes, lag, trained, heads = 4}, models) => {
     const made = Object.fromEntries(Object.entries(models).map(([name, {weights}]) =>
       [name, new SchemeTransformer(weights, {positions: schemes[name], heads})]))
-    const draw = RTX.random(Date.now()), told = voice()
+    const draw = RTX.random(Date.now()), told = voice('live-aside')
     let name = Object.keys(made)[0], reach = Infinity, first = 0, query = 0, head = 'best', ticket = 0, out = null
     let ids = Array.from({length: 24}, () => draw.below(16)), strange = '', testing = false
     const curves = new Map()
@@ -160,7 +160,6 @@ RTX.part('widget-positions', (RTX) => {
         + `${percent(near)} before position ${trained}${far}.`
       told.say(counted.textContent)
     }
-    told.element.classList.add('positions-voice')
     const blocks = Object.values(made)[0].blocks
     for (let b = 0; b < blocks; b++) for (let h = 0; h < heads; h++)
       asked.querySelector('select').append(el('option', {value: `${b} ${h}`}, `block ${b + 1}, head ${h + 1}`))

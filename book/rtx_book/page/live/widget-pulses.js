@@ -23,7 +23,7 @@ RTX.part('widget-pulses', (RTX) => {
   RTX.widget('pulses', (body, {u = 0.9, pulses = {3: 1}, lengths = [60, 300]}) => {
     const now = {u, T: lengths[0], bias: 0, at: +Object.keys(pulses)[0] || 1}
     let placed = {...pulses}, states = []
-    const voice = RTX.voice(), title = el('p', {className: 'live-pulses-title'}), words = el('p', {className: 'live-task'})
+    const voice = RTX.voice('live-aside'), title = el('p', {className: 'live-pulses-title'}), words = el('p', {className: 'live-task'})
     const svg = el('svg', {class: 'live-pulses', role: 'img'})
 
     function draw() {
@@ -127,7 +127,6 @@ RTX.part('widget-pulses', (RTX) => {
         RTX.button('Pulse up', () => put(1)), RTX.button('Pulse down', () => put(-1)), RTX.button('No pulse here', () => put(0)),
         RTX.button('Clear all', () => { placed = {}; show(true) })),
       voice.element)
-    voice.element.classList.add('live-aside')
     aim()
     show(true)
     new ResizeObserver(() => requestAnimationFrame(draw)).observe(body)

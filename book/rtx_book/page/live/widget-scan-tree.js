@@ -8,7 +8,7 @@ RTX.part('widget-scan-tree', (RTX) => {
   RTX.widget('scan-tree', (body, {u = -0.7, z = [0.5, -0.2, 0.9, 0.4, -0.6, 0.3, 0.8, -0.1]}) => {
     const chain = [...z], weights = Array.from({length: 45}, (_, k) => (k - 22) / 20)
     let made = 1, at = {row: 0, t: 1}, rows = []
-    const voice = RTX.voice(), table = el('tbody'), told = el('p', {className: 'live-task'}), boxes = []
+    const voice = RTX.voice('live-aside'), table = el('tbody'), told = el('p', {className: 'live-task'}), boxes = []
 
     // What a box is, in words: its map, and what it makes of h = 0
     function describe() {
@@ -77,7 +77,6 @@ RTX.part('widget-scan-tree', (RTX) => {
       table.append(el('tr', {}, el('th', {scope: 'row'}, row ? `round ${row}` : 'steps'), boxes[row].map((one) => el('td', {}, one))))
     }
     const weight = RTX.range('recurrent weight u', weights, weights.indexOf(u), (v) => { u = v; show(); voice.say(describe(), false) }, two)
-    voice.element.classList.add('live-aside')
     body.append(el('div', {className: 'live-controls'}, weight.label),
       el('div', {className: 'live-tree'}, el('table', {},
         el('thead', {}, el('tr', {}, el('th', {scope: 'row'}, 'z'), inputs.map((one) => el('td', {}, one)))), table)),

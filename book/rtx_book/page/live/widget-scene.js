@@ -12,7 +12,7 @@ RTX.part('widget-scene', (RTX) => {
     const made = Object.entries(models).map(([name, {weights}]) => [name, new Captioner(weights)])
     const shares = (scan) => scan.map((line) => line.map((v) => v / 255))
     const inks = Object.fromEntries(SIZES.map((size) => [size, scans[size].map(shares)]))
-    const spoken = voice(), told = el('p', {className: 'live-task'}), help = id('help')
+    const spoken = voice('live-aside'), told = el('p', {className: 'live-task'}), help = id('help')
     let digits = [], chosen = 2, next = 0, later
 
     // ---- the picture: each digit is one stop for the Tab key
@@ -131,7 +131,6 @@ RTX.part('widget-scene', (RTX) => {
       layers[0].replaceChildren(...Array.from(weights, (w, i) =>
         el('path', {d: square((i % wide) * cell, Math.floor(i / wide) * cell, cell), 'fill-opacity': (0.75 * w / most).toFixed(3)})))
     }
-    spoken.element.classList.add('scene-voice')
     body.append(
       el('div', {className: 'scene'},
         el('div', {}, stage, el('p', {className: 'scene-help', id: help},

@@ -9,7 +9,7 @@ RTX.part('widget-scores', (RTX) => {
   // options: scores, of standard deviation near 1; width, the K at the start
   RTX.widget('scores', (body, {scores, width}) => {
     const widths = [1, 4, 16, 64, 256, 1024], temperatures = [0.1, 0.2, 0.5, 1, 2, 5, 10]
-    const draw = RTX.random(Date.now()), told = voice(), row = [...scores]
+    const draw = RTX.random(Date.now()), told = voice('live-aside'), row = [...scores]
     let scaled = false, K = width, temperature = 1
     const bars = row.map(() => ({bar: el('i'), out: el('output', {'aria-live': 'off'})}))
     const sliders = row.map((score, j) => range(`key ${j + 1}`, steps, place(score), (moved) => { row[j] = moved; follow() },
@@ -28,7 +28,6 @@ RTX.part('widget-scores', (RTX) => {
       told.say(says.textContent, false)
     }
     const set = (next) => { next.forEach((score, j) => { row[j] = steps[place(score)]; sliders[j].set(place(score)) }); follow() }
-    told.element.classList.add('scores-voice')
     body.append(
       el('div', {className: 'live-controls'},
         range('width K', widths, Math.max(0, widths.indexOf(width)), (k) => { K = k; follow() }).label,

@@ -8,7 +8,7 @@ RTX.part('widget-story', (RTX) => {
   // which the first stands there. models: one memory network.
   RTX.widget('story', (body, {words, length, memory, stories}, models) => {
     const net = new MemoryNetwork(Object.values(models)[0].weights, {vocabulary: words.length, length, memory})
-    const ids = new Map(words.map((word, i) => [word.toLowerCase(), i])), told = voice(), help = id('story')
+    const ids = new Map(words.map((word, i) => [word.toLowerCase(), i])), told = voice('live-aside'), help = id('story')
     const tell = () => { clearTimeout(later); later = setTimeout(() => told.say(news), 900) }
     let next = 0, later, news = ''
     const story = el('textarea', {rows: memory, className: 'story-text', spellcheck: false, oninput: () => read()})

@@ -9,7 +9,7 @@ RTX.part('widget-words', (RTX) => {
   RTX.widget('words', (body, {text, vocabulary, trained, unseen, examples = {}}, models) => {
     const {source, target} = vocabulary, ids = new Map(source.map((word, i) => [word, i]).slice(1))
     const made = Object.fromEntries(Object.entries(models).map(([name, {weights}]) => [name, new Translator(weights)]))
-    const [first] = Object.keys(made), draw = RTX.random(Date.now()), told = voice()
+    const [first] = Object.keys(made), draw = RTX.random(Date.now()), told = voice('live-aside')
     let chosen = first, later
     const symbol = (id) => target[id].replace('<end>', 'end').replace('<start>', 'start').replace('<pad>', 'nothing')
     const input = el('textarea', {value: text, rows: 2, className: 'words-input', spellcheck: false, autocomplete: 'off',
@@ -73,7 +73,6 @@ RTX.part('widget-words', (RTX) => {
       const looks = out[0].a ? out.map(({symbol: id, a}) => `${symbol(id)} looked at ${known[a.indexOf(Math.max(...a))]}`) : []
       later = setTimeout(() => told.say([notes[0], looks.join('; ')].filter(Boolean).join(' ')), 1200)
     }
-    told.element.classList.add('words-voice')
     body.append(
       el('div', {className: 'live-controls'}, radios('Model', Object.fromEntries(Object.keys(made).map((m) => [m, m])), first,
         (name) => { chosen = name; follow() })),
