@@ -67,7 +67,8 @@ def _recorded(recipes: Sequence[Recipe]) -> list[Recipe]:
     return [recipe for recipe in recipes if not any(fnmatch.fnmatch(recipe.name, name) for name in UNRECORDED)]
 
 
-_TRIALS = [trial for part in (topics, state_space, hybrids, returns, parallel, recurrence) for trial in part.TRIALS]
+_TRIED = (topics, state_space, hybrids, returns, parallel, recurrence, pretraining)
+_TRIALS = [trial for part in _TRIED for trial in part.TRIALS]
 SWEEPS: dict[str, Sweep] = {
     "recurrence": Sweep("the part on recurrence", _recorded(recurrence.RECIPES)),
     "topics": Sweep("words with a topic and without", topics.RECIPES, topics.SEEDS),
@@ -75,7 +76,7 @@ SWEEPS: dict[str, Sweep] = {
     "between": Sweep("R-Transformer and Transformer-XL", _recorded(between.RECIPES)),
     "between-rates": Sweep("the learning rates that the R-Transformer and Transformer-XL tried", between.TRIALS, (0,)),
     "parallel": Sweep("in parallel", _recorded(parallel.RECIPES), (0, 1, 2, 3, 4)),
-    "pretraining": Sweep("pre-training: weights", pretraining.PRETRAINED, (0,)),
+    "pretraining": Sweep("pre-training", pretraining.FIRST, pretraining.SEEDS, follow=tuning.next_pretrained),
     "fine-tuning": Sweep("pre-training: what begins from them", pretraining.COMPARED, (0, 1, 2, 3, 4)),
     "orders": Sweep("orders and units", _recorded(orders.RECIPES), (0, 1, 2, 3, 4)),
     "choice": Sweep("what a chosen step is for", state_space.CHOICE, range(20)),
