@@ -61,21 +61,19 @@ _SCRATCH = {"50": 3e-4, "200": 1e-3, "1000": 1e-3, "all": 1e-3}
 
 def _both(source: str, labels: str) -> list[Recipe]:
     """BERT from its weights and from scratch."""
-    weights: dict[str, Any] = {"weights": "bert-small"}
-    rate = _SCRATCH[labels]
+    how: dict[str, Any] = {"model": "bert-sentences", "weights": "bert-small"}
     return [
-        _few(source, labels, "bert", "Pre-trained BERT", "bert-sentences", 3e-4, **weights),
-        _few(source, labels, "scratch", "BERT from scratch", "bert-sentences", rate, trained=False, **weights),
+        _few(source, labels, "bert", "Pre-trained BERT", lr=3e-4, **how),
+        _few(source, labels, "scratch", "BERT from scratch", lr=_SCRATCH[labels], trained=False, **how),
     ]
 
 
 def _gpts(labels: str) -> list[Recipe]:
     """GPT with and without the auxiliary loss."""
-    weights: dict[str, Any] = {"weights": "gpt-small"}
-    about = "Pre-trained GPT with the auxiliary loss"
+    how: dict[str, Any] = {"model": "gpt-sentences", "lr": 3e-4, "weights": "gpt-small"}
     return [
-        _few("subj", labels, "gpt", "Pre-trained GPT", "gpt-sentences", 3e-4, **weights),
-        _few("subj", labels, "gpt-auxiliary", about, "gpt-sentences", 3e-4, weight=0.5, auxiliary=True, **weights),
+        _few("subj", labels, "gpt", "Pre-trained GPT", **how),
+        _few("subj", labels, "gpt-auxiliary", "Pre-trained GPT with auxiliary loss", weight=0.5, auxiliary=True, **how),
     ]
 
 
@@ -124,8 +122,7 @@ _PROBED: dict[str, dict[str, Any]] = {
 _ELMO: dict[str, Any] = {"width": 64, "layers": 2, "dropout": 0.1, "backend": "torch"}
 _READ = COSINE | {"steps": 1_500, "batch_size": 16, "lr": 3e-3, "warmup": 50, "eval_every": 500, "eval_batches": 2}
 _READ |= {"probed": _PROBED, "model_arguments": _ELMO, "task_arguments": _TEXT}
-_ABOUT = "Bidirectional language model of two LSTM layers"
-_ELMO_SMALL = Recipe("elmo-small", _ABOUT, "elmo", "both-ways-text", **_READ)
+_ELMO_SMALL = Recipe("elmo-small", "Bidirectional language model of two LSTM layers", "elmo", "both-ways-text", **_READ)
 
 # --- who sees what, and looking up
 
