@@ -153,9 +153,8 @@ def test_text_without_labels_is_read_before_the_labels(folder):
 @pytest.mark.parametrize("name", ["word2vec", "glove"])
 def test_word_vectors_are_of_one_size_and_a_layer_learns_beside_them(folder, name):
     model, task = build(few(name, width=8, passes=1), 0)
-    vectors, read = model.embedding.weight.clone(), task.splits.finite("train")[0]
-    seen = vectors[read[read >= len(SPECIAL)].unique()]
-    assert seen.std() == pytest.approx(1, rel=0.3) and not vectors.isnan().any()
+    vectors = model.embedding.weight.clone()
+    assert torch.allclose(vectors[len(SPECIAL) :].std(), torch.ones(()), rtol=1e-3), "all words stand in the text"
     runs.trained(few(name), model, task)
     assert torch.equal(model.embedding.weight, vectors) and parameter_count(model) == 9 * task.output_size
 
