@@ -154,7 +154,7 @@ def test_text_without_labels_is_read_before_the_labels(folder):
 def test_word_vectors_are_of_one_size_and_a_layer_learns_beside_them(folder, name):
     model, task = build(few(name, width=8, passes=1), 0)
     vectors = model.embedding.weight.clone()
-    assert torch.allclose(vectors[len(SPECIAL) :].std(), torch.ones(()), rtol=1e-3), "all words stand in the text"
+    assert vectors[len(SPECIAL) :].mean(0).abs().max() < 1e-5 and 0.5 < vectors.std() < 1.5, "all words are in the text"
     runs.trained(few(name), model, task)
     assert torch.equal(model.embedding.weight, vectors) and parameter_count(model) == 9 * task.output_size
 
