@@ -3,8 +3,7 @@
 J. Pennington, R. Socher and C. D. Manning, *GloVe: Global Vectors for Word Representation* (EMNLP 2014), in the order
 of its section 3; how it is trained is in section 4.2. Where this file does otherwise than the authors' code (glove.c):
 
-- The code takes its pairs one by one; here some words, each with all others, make one step, with the sum of their
-  gradients. Where a table of all pairs fits into memory this is one product of two matrices.
+- The code takes its pairs one by one; here some thousand of them make one step, with the sum of their gradients.
 - The code's sums of squares start from 1, and what they add is the square of rate times gradient, after the step: in a
   few passes hardly more than plain descent. Here is AdaGrad as it was published, from sums of 0.
 - The code starts biases as it starts vectors; here they start from 0.
@@ -13,6 +12,7 @@ of its section 3; how it is trained is in section 4.2. Where this file does othe
 from collections.abc import Iterable, Sequence
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.models.word2vec import mean_vectors
@@ -81,14 +81,15 @@ class GloVe(nn.Module):
         )
         self.in_bias, self.out_bias = (nn.Parameter(torch.zeros(vocabulary, 1)) for _ in range(2))
 
-    def forward(self, words: Tensor) -> Tensor:
-        """s (N, V): how words (N,) go with every word."""
-        rows = expect_ids(words[None], self.vocabulary, "words")[0].long()
-        return self.inputs[rows] @ self.outputs.T + self.in_bias[rows] + self.out_bias.T
+    def forward(self, words: Tensor, others: Tensor) -> Tensor:
+        """s (N,): how words (N,) go with others (N,), each with its own."""
+        i, j = expect_ids(torch.stack([words, others]), self.vocabulary, "words").long()
+        products = F.embedding(i, self.inputs) * F.embedding(j, self.outputs)
+        return products.sum(1) + F.embedding(i, self.in_bias)[:, 0] + F.embedding(j, self.out_bias)[:, 0]
 
-    def loss(self, words: Tensor, counts: Tensor, x_max: float = 100.0) -> Tensor:
-        """What words (N,) add to J, given their rows of X (N, V)."""
-        off = self(words) - expect(counts, (len(words), self.vocabulary), "counts").clamp(min=LEAST).log()
+    def loss(self, words: Tensor, others: Tensor, counts: Tensor, x_max: float = 100.0) -> Tensor:
+        """What pairs of words (N,) and others (N,) add to J, given how often they stood together (N,)."""
+        off = self(words, others) - expect(counts, words.shape, "counts").clamp(min=LEAST).log()
         return (pair_weight(counts, x_max) * off**2).sum() / 2
 
     def sentences(self, texts: Sequence[Tensor]) -> Tensor:
@@ -101,12 +102,12 @@ def fit_glove(
     counts: Tensor,
     passes: int = 25,
     *,
-    size: int = 250,
+    size: int = 4096,
     lr: float = 0.05,
     x_max: float = 100.0,
     generator: torch.Generator,
 ) -> list[float]:
-    """Train on all pairs, in a new order in each pass; the loss of each pass, for each pair that occurred.
+    """Train on all pairs that occurred, in a new order in each pass; the loss of each pass, for each of them.
 
     Parameters
     ----------
@@ -115,7 +116,7 @@ def fit_glove(
     counts
         X (V, V), as of :func:`cooccurrences`, on the model's device.
     passes, size
-        How often each word comes, and how many of them, each with all others, make a step.
+        How often each pair comes, and how many of them make a step.
     lr, x_max
         The rate of AdaGrad, and the count from which on all pairs weigh the same; 0.05 and 100 in the paper.
     generator
@@ -123,13 +124,15 @@ def fit_glove(
     """
     expect_each(passes=passes, size=size, lr=(lr, "(0, inf)"), x_max=(x_max, "(0, inf)"))
     optimizer, curve = torch.optim.Adagrad(model.parameters(), lr=lr), []
+    words, others = counts.nonzero(as_tuple=True)
     for _ in range(passes):
         total = 0.0
-        for words in torch.randperm(model.vocabulary, generator=generator).to(counts.device).split(size):
+        for pairs in torch.randperm(len(words), generator=generator).to(counts.device).split(size):
+            i, j = words[pairs], others[pairs]
             optimizer.zero_grad()
-            loss = model.loss(words, counts[words], x_max)
+            loss = model.loss(i, j, counts[i, j], x_max)
             loss.backward()
             optimizer.step()
             total += loss.item()
-        curve.append(total / int((counts > 0).sum()))
+        curve.append(total / len(words))
     return curve

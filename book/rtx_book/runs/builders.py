@@ -17,6 +17,7 @@ from rtx_book.runs.recipes.recipe import SEED
 from rtx_lib import models, tasks
 from rtx_lib.layers import GRU, LSTM, RNN, Bag, BothWays, Readout, SampleStdNorm, SentenceClassifier, WordConvolution
 from rtx_lib.layers.attention import MultiHeadAttention
+from rtx_lib.models.glove import cooccurrences, fit_glove
 from rtx_lib.models.lora import add_lora
 from rtx_lib.models.word2vec import cumulative_table, fit_word2vec, keep_probability
 from rtx_lib.tasks.vocabulary import PAD, SPECIAL
@@ -161,19 +162,36 @@ def _gpt_sentences(task: Any, weights: str, *, trained: bool = True, auxiliary: 
     return models.GPTClassifier(gpt, task.output_size, auxiliary=auxiliary, dropout=0.1)
 
 
-def word_vectors(rows: torch.Tensor, vocabulary: int, width: int) -> torch.Tensor:
-    """Vectors (V, D) of skip-gram, trained on rows of ids (N, T), with mean 0 and a standard deviation of 0.05.
+def _vector_sentences(task: Any, weights: str, **how: Any) -> nn.Module:
+    """A linear layer on the mean of vectors that words have from the source's sentences, and keep; no weights."""
+    text = tasks.MaskedText(task.source, words=task.words)
+    vectors = 20 * word_vectors(text.rows.ids["train"], task.vocabulary, **how)  # of a deviation of 1
+    model = SentenceClassifier(len(vectors), task.output_size, width=vectors.shape[1])
+    model.embedding = nn.Embedding.from_pretrained(vectors, padding_idx=PAD)
+    return model
 
-    What never occurs, and the special tokens, are drawn with the same deviation.
+
+def word_vectors(
+    rows: torch.Tensor, vocabulary: int, width: int, *, passes: int = 3, rate: float = 0.025, **how: Any
+) -> torch.Tensor:
+    """Vectors (V, D), trained on rows of ids (N, T), with mean 0 and a standard deviation of 0.05.
+
+    They are skip-gram's, whose number of ``negatives`` may be given, or with an ``x_max`` GloVe's; windows reach 5
+    words to either side. What never occurs, and the special tokens, are drawn with the same deviation.
     """
-    generator = torch.Generator().manual_seed(int(torch.randint(2**31, ())))
-    texts = [[number for number in row if number != PAD] for row in rows.tolist()]
-    how: dict[str, Any] = {"keep": keep_probability, "noise": cumulative_table}
-    pairs = tasks.SkipGrams(texts, vocabulary, left_out=range(len(SPECIAL)), **how)
-    model = models.Word2Vec(vocabulary, width)
-    fit_word2vec(model, pairs.passes(3, generator=generator))
-    seen, vectors = pairs.counts > 0, torch.randn(vocabulary, width, generator=generator)
-    found = model.inputs.detach()[seen]
+    generator, special = torch.Generator().manual_seed(int(torch.randint(2**31, ()))), range(len(SPECIAL))
+    texts = [[number for number in row if number not in special] for row in rows.tolist()]
+    if "x_max" in how:
+        glove, counts = models.GloVe(vocabulary, width), cooccurrences(texts, vocabulary, window=5)
+        fit_glove(glove, counts, passes, lr=rate, generator=generator, **how)
+        table, seen = glove.inputs + glove.outputs, counts.any(1)
+    else:
+        pairs = tasks.SkipGrams(texts, vocabulary, keep=keep_probability, noise=cumulative_table, **how)
+        model = models.Word2Vec(vocabulary, width)
+        fit_word2vec(model, pairs.passes(passes, generator=generator), rate)
+        table, seen = model.inputs, pairs.counts > 0
+    vectors = torch.randn(vocabulary, width, generator=generator)
+    found = table.detach()[seen]
     vectors[seen] = (found - found.mean(0)) / found.std()
     return 0.05 * vectors
 
@@ -256,6 +274,7 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "transformer-xl": _transformer_xl,
     "tcn": _whole(models.TCN),
     "sentence-mean": _sentence(None),
+    "vector-sentences": _vector_sentences,
     "sentence-rnn": _sentence(lambda width, hidden_size: BothWays(RNN(width, hidden_size))),
     "sentence-bilstm": _sentence(_bilstm),
     "sentence-convolution": _sentence(WordConvolution, "max"),

@@ -16,22 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from rtx_book.records.seeds import summarise
+from rtx_book.runs import recipes as parts
 from rtx_book.runs import tuning
-from rtx_book.runs.recipes import (
-    Recipe,
-    attention,
-    between,
-    hybrids,
-    orders,
-    parallel,
-    pretraining,
-    race,
-    recurrence,
-    returns,
-    scenes,
-    state_space,
-    topics,
-)
+from rtx_book.runs.recipes import Recipe, between, hybrids, parallel, pretraining, race, recurrence, returns, scenes
 from rtx_book.runs.recipes.recipe import AGAIN_SEEDS
 from rtx_book.runs.runs import made
 from rtx_lib.training import check_device
@@ -67,19 +54,20 @@ def _recorded(recipes: Sequence[Recipe]) -> list[Recipe]:
     return [recipe for recipe in recipes if not any(fnmatch.fnmatch(recipe.name, name) for name in UNRECORDED)]
 
 
-_TRIALS = [trial for part in (topics, state_space, hybrids, returns, parallel, recurrence) for trial in part.TRIALS]
+_TRIED = (parts.topics, parts.state_space, hybrids, returns, parallel, recurrence, pretraining)
+_TRIALS = [trial for part in _TRIED for trial in part.TRIALS]
 SWEEPS: dict[str, Sweep] = {
     "recurrence": Sweep("the part on recurrence", _recorded(recurrence.RECIPES)),
-    "topics": Sweep("words with a topic and without", topics.RECIPES, topics.SEEDS),
-    "attention": Sweep("the part on attention", _recorded(attention.RECIPES)),
+    "topics": Sweep("words with a topic and without", parts.topics.RECIPES, parts.topics.SEEDS),
+    "attention": Sweep("the part on attention", _recorded(parts.attention.RECIPES)),
     "between": Sweep("R-Transformer and Transformer-XL", _recorded(between.RECIPES)),
     "between-rates": Sweep("the learning rates that the R-Transformer and Transformer-XL tried", between.TRIALS, (0,)),
     "parallel": Sweep("in parallel", _recorded(parallel.RECIPES), (0, 1, 2, 3, 4)),
-    "pretraining": Sweep("pre-training: weights", pretraining.PRETRAINED, (0,)),
+    "pretraining": Sweep("pre-training", pretraining.FIRST, pretraining.SEEDS, follow=tuning.next_pretrained),
     "fine-tuning": Sweep("pre-training: what begins from them", pretraining.COMPARED, (0, 1, 2, 3, 4)),
-    "orders": Sweep("orders and units", _recorded(orders.RECIPES), (0, 1, 2, 3, 4)),
-    "choice": Sweep("what a chosen step is for", state_space.CHOICE, range(20)),
-    "wait": Sweep("a long wait", state_space.WAIT, (0, 1, 2, 3, 4)),
+    "orders": Sweep("orders and units", _recorded(parts.orders.RECIPES), (0, 1, 2, 3, 4)),
+    "choice": Sweep("what a chosen step is for", parts.state_space.CHOICE, range(20)),
+    "wait": Sweep("a long wait", parts.state_space.WAIT, (0, 1, 2, 3, 4)),
     "hybrids": Sweep("layers that are mixed", hybrids.RECIPES, hybrids.SEEDS),
     "rates": Sweep("rates, by seeds that no page shows", _TRIALS, returns.TUNING_SEEDS, follow=tuning.next_rates),
     "returns": Sweep("recurrence returns", _recorded(returns.RECIPES), (0, 1, 2, 3, 4)),

@@ -18,7 +18,7 @@ from rtx_lib.diagnostics.probe import layer_probes
 from rtx_lib.models import BERT, GPT
 from rtx_lib.tasks import BothWaysText, CausalText, MaskedText, SentenceClasses
 from rtx_lib.tasks.vocabulary import SPECIAL, Vocabulary
-from rtx_lib.training.evaluation import evaluate
+from rtx_lib.training.evaluation import evaluate, parameter_count
 
 SIZES = {"width": 8, "heads": 2, "layers": 1, "length": 16}
 TEXT = {"sources": ["small_world"], "length": 16, "size": 60}
@@ -33,6 +33,13 @@ def tiny(name):
 
 
 FEW = {"source": "small_world", "labels": 8, "length": 16}
+
+
+def few(name, **arguments):
+    """A recipe with few labels, on generated text."""
+    recipe = RECIPES[f"few-subj-50-{name}"]
+    how = {"model_arguments": recipe.model_arguments | arguments, "task_arguments": recipe.task_arguments | FEW}
+    return replace(recipe, **how)
 
 
 @pytest.fixture(scope="module")
@@ -72,18 +79,13 @@ def test_what_was_trained_is_read_back_and_the_same_seed_gives_the_same_file(fol
     assert about["recipe"] == "bert-small" and "CC BY-SA 4.0" in about["licence"]
 
 
-def test_damaged_weights_are_refused(folder):
+def test_damaged_weights_and_one_changed_number_or_word_are_refused(folder):
     path = folder / "bert-small.npz"
-    whole = path.read_bytes()
+    whole, arrays = path.read_bytes(), dict(np.load(path))
     for damaged in (whole[: len(whole) // 2], b"", b"no archive", whole[:2000] + b"\0\1\2\3" + whole[2004:]):
         path.write_bytes(damaged)
         with pytest.raises(ValueError, match=r"bert-small\.npz is damaged"):
             pretrained.load("bert-small")
-
-
-def test_one_changed_number_or_word_is_seen(folder):
-    path = folder / "bert-small.npz"
-    arrays = dict(np.load(path))
     for name in ("p.bias", "words", "about"):
         changed = arrays | {name: arrays[name].copy()}
         changed[name][-1] += 1
@@ -128,11 +130,9 @@ def test_the_book_s_bert_fills_a_gap_from_both_sides():
 
 @pytest.mark.parametrize("kind", ["bert", "gpt"])
 def test_a_classifier_begins_from_the_weights_or_from_scratch(folder, kind):
-    name, trained = f"few-subj-50-{kind}", pretrained.load(f"{kind}-small")[0]
-    recipe = RECIPES[name]
-    recipe = replace(recipe, task_arguments=recipe.task_arguments | FEW)
+    trained = pretrained.load(f"{kind}-small")[0]
     for begin in (True, False):
-        model, task = build(replace(recipe, model_arguments=recipe.model_arguments | {"trained": begin}), 1)
+        model, task = build(few(kind, trained=begin), 1)
         inner, table = (model.encoder, trained.encoder) if kind == "bert" else (model.gpt, trained)
         assert torch.equal(inner.embedding.weight, table.embedding.weight) == begin
         assert task.vocabulary == len(pretrained.vocabulary(f"{kind}-small"))
@@ -141,23 +141,22 @@ def test_a_classifier_begins_from_the_weights_or_from_scratch(folder, kind):
 
 
 def test_text_without_labels_is_read_before_the_labels(folder):
-    recipe = RECIPES["few-subj-50-bert"]
-    how = {
-        "model_arguments": recipe.model_arguments | {"domain_steps": 3},
-        "task_arguments": recipe.task_arguments | FEW,
-    }
-    first, second = (build(replace(recipe, **how), seed)[0] for seed in (0, 1))
+    (first, own), (second, other) = (build(few("bert", domain_steps=3), seed) for seed in (0, 1))
     began = pretrained.load("bert-small")[0].encoder.embedding.weight
     assert torch.equal(first.encoder.embedding.weight, second.encoder.embedding.weight)
     assert not torch.equal(first.encoder.embedding.weight, began)
     assert not torch.equal(first.readout.weight, second.readout.weight)
+    rows = [task.splits.finite("train")[0].tolist() for task in (own, build(few("bert"), 0)[1], other)]
+    assert rows[0] == rows[1] != rows[2], "each seed has labels of its own"
 
 
-def test_each_seed_has_labels_of_its_own(folder):
-    recipe = RECIPES["few-subj-50-bert"]
-    recipe = replace(recipe, task_arguments=recipe.task_arguments | FEW)
-    rows = [build(recipe, seed)[1].splits.finite("train")[0].tolist() for seed in (0, 0, 1)]
-    assert rows[0] == rows[1] != rows[2]
+@pytest.mark.parametrize("name", ["word2vec", "glove"])
+def test_word_vectors_are_of_one_size_and_a_layer_learns_beside_them(folder, name):
+    model, task = build(few(name, width=8, passes=1), 0)
+    vectors = model.embedding.weight.clone()
+    assert vectors[len(SPECIAL) :].mean(0).abs().max() < 1e-5 and 0.5 < vectors.std() < 1.5, "all words are in the text"
+    runs.trained(few(name), model, task)
+    assert torch.equal(model.embedding.weight, vectors) and parameter_count(model) == 9 * task.output_size
 
 
 def test_the_auxiliary_loss_is_added_and_the_metrics_are_those_of_the_classes():
@@ -174,11 +173,9 @@ def test_the_auxiliary_loss_is_added_and_the_metrics_are_those_of_the_classes():
     assert torch.isclose(task.loss(logits, y), classes + 0.5 * words, rtol=1e-12)
     assert task.metrics(logits, y) == plain.metrics(logits[..., task.vocabulary :], y[:, 0])
 
-    def model(x):
-        return torch.zeros(*x.shape, task.vocabulary + 4), None
-
     class Zeros(torch.nn.Module):
-        forward = staticmethod(model)
+        def forward(self, x):
+            return torch.zeros(*x.shape, task.vocabulary + 4), None
 
     assert evaluate(Zeros(), task, "test")["loss"] == pytest.approx(task.baselines()["uniform guess loss"], abs=1e-6)
 

@@ -106,10 +106,7 @@ def test_larger_models_have_four_times_the_parameters(task):
 def test_the_two_lanes_of_delta_net_differ_in_the_largest_beta_alone():
     recipes = [race.race("parity", lane, 0.01) for lane in ("delta-net", "delta-net-signed")]
     plain, signed = (build(recipe, 0)[0] for recipe in recipes)
-    largest = [
-        {module.largest_beta for module in model.modules() if hasattr(module, "largest_beta")}
-        for model in (plain, signed)
-    ]
+    largest = [{m.largest_beta for m in net.modules() if hasattr(m, "largest_beta")} for net in (plain, signed)]
     assert largest == [{1.0}, {2.0}]
     assert all(torch.equal(a, b) for a, b in zip(plain.parameters(), signed.parameters(), strict=True))
     told = {"name", "about", "model_arguments"}

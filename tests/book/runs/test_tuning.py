@@ -1,6 +1,7 @@
 """Rates of the race: which runs follow from which records, and which rate wins."""
 
 import math
+import statistics
 from dataclasses import asdict
 
 import pytest
@@ -8,8 +9,8 @@ from support.made_records import whole, write
 
 from rtx_book.paths import runs_folder
 from rtx_book.runs import tuning
+from rtx_book.runs.recipes import pretraining, returns, scenes
 from rtx_book.runs.recipes import race as plan
-from rtx_book.runs.recipes import returns, scenes
 from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, AGAIN_SETS, again
 from rtx_book.runs.tuning import GRID, beyond, next_runs, next_trials, ranked, tuned
 
@@ -156,6 +157,13 @@ def test_every_rate_is_the_one_that_its_trials_chose():
         recipe.name: (tuning.returned(recipe, runs_folder(), seeds=seeds)[0], recipe.lr) for recipe, seeds in tuned
     }
     assert {name: rates for name, rates in chosen.items() if rates[0] != rates[1]} == {}
+
+
+@pytest.mark.parametrize("recipe", pretraining.VECTORS, ids=lambda recipe: recipe.name)
+def test_word_vectors_have_the_settings_of_the_least_median_loss(recipe):
+    own = [trial for trial in pretraining.TRIALS if trial.about == recipe.about]
+    found = [statistics.median(tuning._losses(trial, returns.TUNING_SEEDS, runs_folder())) for trial in own]
+    assert own[found.index(min(found))].model_arguments == recipe.model_arguments and len(own) == 6
 
 
 def test_captions_try_their_rates_with_a_seed_that_no_page_shows(tmp_path):

@@ -19,7 +19,7 @@ from . import (
 )
 from .recipe import Recipe, recipe_of
 
-_TRIED = (between, hybrids, parallel, recurrence, returns, scenes, state_space, topics)
+_TRIED = (between, hybrids, parallel, pretraining, recurrence, returns, scenes, state_space, topics)
 _PARTS = (recurrence, topics, scenes, attention, between, parallel, pretraining, orders, state_space, hybrids, returns)
 
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for part in _PARTS for recipe in part.RECIPES}
