@@ -63,16 +63,15 @@ def draw_changes(changed: Mapping[str, tuple[Sequence[float], Sequence[Any]]], y
     A way with several numbers has a line through its medians. Names stand below what they name, or above such a line.
     """
     fig, ax = plt.subplots(figsize=(5.8, 3.6))
+    least = min(size for sizes, _ in changed.values() for size in sizes)
     for place, (name, (sizes, rows)) in enumerate(changed.items()):
-        colour, kind = (look(place)[key] for key in ("color", "marker"))
-        for size, row in zip(sizes, rows, strict=True):
-            ax.plot(len(row) * [size], row, ls="", alpha=0.6, color=colour, marker=kind, ms=4)
-        if line := len(sizes) > 1:
-            ax.plot(sizes, [np.median(row) for row in rows], **look(place) | {"marker": ""})
-        values = np.concatenate([np.asarray(row) for row in rows])
-        at, side = (values.max() + 0.003, "bottom") if line else (values.min() - 0.004, "top")
-        edge = "center" if line else "left" if place == len(changed) - 3 else "right"
-        ax.text(sizes[len(sizes) // 2], at, name, color=colour, ha=edge, va=side)
+        own, values, line = look(place), np.concatenate([*rows]), len(sizes) > 1
+        dots = {"ls": "", "alpha": 0.6, "ms": 4, "color": own["color"], "marker": own["marker"]}
+        ax.plot(np.repeat(sizes, [*map(len, rows)]), values, **dots)
+        ax.plot(sizes, [np.median(row) for row in rows], **own | {"marker": ""})
+        side = "center" if line else "left" if sizes[0] == least else "right"
+        height, edge = (values.max() + 0.003, "bottom") if line else (values.min() - 0.004, "top")
+        ax.text(sizes[len(sizes) // 2], height, name, color=own["color"], ha=side, va=edge)
     ax.set(xscale="log", xlabel="trained numbers", ylabel=ylabel)
     ax.margins(y=0.12)
     return fig

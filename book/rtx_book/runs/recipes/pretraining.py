@@ -89,15 +89,11 @@ _ALONE = _DOMAIN | {"trained": False}
 # has the training of everything (0.0001: 0.831, 0.0003: 0.835, 0.001: 0.833).
 _CHANGES = {("nothing", 0): 1e-2, ("attention", 1): 3e-3, ("attention", 4): 3e-3, ("attention", 16): 3e-3}
 _CHANGES |= {("words", 1): 1e-3, ("words", 4): 1e-3, ("words", 16): 1e-3, ("words", 0): 1e-3}
-
-
-def _changed(changes: str, rank: int, lr: float) -> Recipe:
-    about = f"Pre-trained BERT, trained: {changes}" + (f" by LoRA of rank {rank}," if rank else ",")
-    how = _GIVEN | {"changes": changes, "rank": rank}
-    return _few("subj", "1000", f"{changes}-{rank}", about, "bert-sentences", lr, **how)
-
-
-CHANGED = [_changed(*what, lr) for what, lr in _CHANGES.items()]
+CHANGED = []
+for (_part, _rank), _lr in _CHANGES.items():
+    _about = f"Pre-trained BERT, trained: {_part}{f' by LoRA of rank {_rank}' if _rank else ''},"
+    _own = _GIVEN | {"changes": _part, "rank": _rank}
+    CHANGED.append(_few("subj", "1000", f"{_part}-{_rank}", _about, "bert-sentences", _lr, **_own))
 
 FINE_TUNED: list[Recipe] = [
     *(recipe for source in ("subj", "sst2", "trec") for labels in _BUDGETS for recipe in _both(source, labels)),
@@ -130,7 +126,7 @@ TRIALS = [_vectors(*tried, f"rate-{place}-") for place, tried in enumerate(_TRIE
 VECTORS = [_vectors(*_TRIED[place]) for place in (3, 6)]
 FIRST = [*PRETRAINED, *VECTORS]
 
-# --- what the layers of# --- what the layers of a bidirectional language model know
+# --- what the layers of a bidirectional language model know
 
 # Layer 0 is one vector a word: the static vectors that the other layers are compared with.
 _PROBED: dict[str, dict[str, Any]] = {
