@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from live.widgets import press, status
+from live.widgets import press, told
 
 from rtx_book.page.live.packing import pack_merges
 from rtx_lib.tasks import BytePairs, GPTPieces
@@ -59,5 +59,4 @@ def test_a_character_of_several_bytes_and_one_without_an_id(widget):
     assert boxes(page) == ["…"] * 6 + ["␣", "a", "t"]
     page.get_by_role("radio", name="letters").check()
     assert boxes(page) == ["unknown", "unknown", "at</w>"] and "letters 3 (2 unknown)" in page.inner_text("main")
-    page.wait_for_function("document.querySelector('[role=status]').textContent")
-    assert status(page) == "In pieces: unknown, unknown, at</w>"
+    assert told(page, "In pieces: unknown") == "In pieces: unknown, unknown, at</w>"
