@@ -109,8 +109,8 @@ FINE_TUNED: list[Recipe] = [
 # passes through the text and three through the table of pairs: with the count about 4 and 5 seconds of a processor.
 # Each tried three rates with two values of another number, and has the pair of the least median loss on validation
 # sentences. First tries with seeds 98 and 99 had put the rates there; 15 words of noise, and an x_max of 10 and 100,
-# were worse. GloVe's best was a corner, and so it tried three pairs more. The layer's own rate is the best of 0.01, 0.03 and 0.1 (word2vec,
-# seed 100).
+# were worse. GloVe's best was at a corner, so it tried three pairs beyond. The layer's own rate is the best of 0.01,
+# 0.03 and 0.1 (word2vec, seed 100).
 SEEDS = range(10)
 _TRIED = [("word2vec", {"passes": 6, "rate": lr, "negatives": k}) for lr in (0.025, 0.05, 0.1) for k in (2, 5)]
 _TRIED += [("glove", {"passes": 3, "rate": lr, "x_max": x}) for lr in (0.08, 0.15, 0.3) for x in (1.0, 3.0)]
