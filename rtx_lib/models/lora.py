@@ -91,7 +91,8 @@ def _product(module: nn.Module, rank: int, alpha: float) -> tuple[str, nn.Module
     if isinstance(module, MultiHeadAttention):
         return PACKED, QueriesAndValues(module, rank, alpha).to(module.in_proj_weight)
     weight: Tensor = module.weight  # type: ignore[assignment]
-    return "weight", LowRank(*weight.shape, rank, alpha).to(weight)
+    rows, columns = weight.shape
+    return "weight", LowRank(rows, columns, rank, alpha).to(weight)
 
 
 def merge_lora(model: nn.Module) -> None:

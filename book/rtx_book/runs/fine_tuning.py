@@ -1,14 +1,12 @@
-"""What fine-tuning needs beside a task and a model: GPT's auxiliary loss, and which test sentences were read before."""
+"""What fine-tuning needs beside a task and a model: GPT's auxiliary loss."""
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from rtx_lib.models.gpt import fine_tuning_loss
-from rtx_lib.tasks.corpora import labelled, sentences
 
 
 class WithAuxiliary:
@@ -56,30 +54,3 @@ class WithAuxiliary:
 
 def _with_ids(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return x, torch.cat([y[:, None], x], dim=1)
-
-
-def overlap(sources: Sequence[str], labelled_source: str, without: Sequence[str] = ()) -> dict[str, int]:
-    """How many test sentences stand in the text that a model was pre-trained on, by their letters.
-
-    Parameters
-    ----------
-    sources, without
-        Of the text, by the names of `TEXTS` in corpora.py; its training split is searched.
-    labelled_source
-        Whose test sentences.
-
-    Returns
-    -------
-    dict
-        "sentences", of the test, "found" among them, and "found, four words or more", which leaves out "Yes ." and
-        the like.
-    """
-    read = {_letters(words) for words in sentences(*sources, without=without)}
-    tested = [_letters(row.words) for row in labelled(labelled_source)["test"]]
-    found = [text for text in tested if text in read]
-    longer = sum(len(text.split()) > 3 for text in found)
-    return {"sentences": len(tested), "found": len(found), "found, four words or more": longer}
-
-
-def _letters(words: Iterable[str]) -> str:
-    return re.sub("[^a-z]+", " ", " ".join(words).lower()).strip()
