@@ -63,17 +63,14 @@ def draw_changes(changed: Mapping[str, tuple[Sequence[float], Sequence[Any]]], y
     A way with several numbers has a line through its medians. Names stand below what they name, or above such a line.
     """
     fig, ax = plt.subplots(figsize=(5.8, 3.6))
-    least = min(size for sizes, _ in changed.values() for size in sizes)
     for place, (name, (sizes, rows)) in enumerate(changed.items()):
         own, values, line = look(place), np.concatenate([*rows]), len(sizes) > 1
-        dots = {"ls": "", "alpha": 0.6, "ms": 4, "color": own["color"], "marker": own["marker"]}
-        ax.plot(np.repeat(sizes, [*map(len, rows)]), values, **dots)
+        ax.plot(np.repeat(sizes, [*map(len, rows)]), values, own["marker"], color=own["color"], alpha=0.6, ms=4)
         ax.plot(sizes, [np.median(row) for row in rows], **own | {"marker": ""})
-        side = "center" if line else "left" if sizes[0] == least else "right"
-        height, edge = (values.max() + 0.003, "bottom") if line else (values.min() - 0.004, "top")
-        ax.text(sizes[len(sizes) // 2], height, name, color=own["color"], ha=side, va=edge)
-    ax.set(xscale="log", xlabel="trained numbers", ylabel=ylabel)
-    ax.margins(y=0.12)
+        side = "center" if line else "left" if sizes[0] < 1_000 else "right"
+        height = values.max() + 0.003 if line else values.min() - 0.004
+        ax.text(sizes[len(sizes) // 2], height, name, color=own["color"], ha=side, va="bottom" if line else "top")
+    ax.set(xscale="log", xlabel="trained numbers", ylabel=ylabel, ymargin=0.12)
     return fig
 
 

@@ -136,11 +136,11 @@ def _bert_sentences(
     if domain_steps:
         bert.load_state_dict(_in_domain(weights, trained, task.source, task.length, domain_steps))
     bert.requires_grad_(changes == "all")
+    part = bert.encoder.embedding if changes == "words" else bert.encoder.stack
     if rank:
-        part, kind = {"words": (bert.encoder.embedding, nn.Embedding), "attention": (bert, MultiHeadAttention)}[changes]
-        add_lora(part, rank, kinds=(kind,))
+        add_lora(part, rank, kinds=(nn.Embedding, MultiHeadAttention))
     elif changes == "words":
-        bert.encoder.embedding.requires_grad_(True)
+        part.requires_grad_(True)
     return models.BERTClassifier(bert, task.output_size, kind="mean", dropout=0.1)
 
 

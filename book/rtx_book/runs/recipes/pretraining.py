@@ -89,11 +89,10 @@ _ALONE = _DOMAIN | {"trained": False}
 # has the training of everything (0.0001: 0.831, 0.0003: 0.835, 0.001: 0.833).
 _CHANGES = {("nothing", 0): 1e-2, ("attention", 1): 3e-3, ("attention", 4): 3e-3, ("attention", 16): 3e-3}
 _CHANGES |= {("words", 1): 1e-3, ("words", 4): 1e-3, ("words", 16): 1e-3, ("words", 0): 1e-3}
-CHANGED = []
-for (_part, _rank), _lr in _CHANGES.items():
-    _about = f"Pre-trained BERT, trained: {_part}{f' by LoRA of rank {_rank}' if _rank else ''},"
-    _own = _GIVEN | {"changes": _part, "rank": _rank}
-    CHANGED.append(_few("subj", "1000", f"{_part}-{_rank}", _about, "bert-sentences", _lr, **_own))
+CHANGED = [
+    _few("subj", "1000", f"{part}-{r}", f"BERT, {part} {r},", "bert-sentences", lr, changes=part, rank=r, **_GIVEN)
+    for (part, r), lr in _CHANGES.items()
+]
 
 FINE_TUNED: list[Recipe] = [
     *(recipe for source in ("subj", "sst2", "trec") for labels in _BUDGETS for recipe in _both(source, labels)),
