@@ -163,7 +163,7 @@ def test_every_rate_is_the_one_that_its_trials_chose():
 def test_word_vectors_have_the_settings_of_the_least_median_loss(recipe):
     own = [trial for trial in pretraining.TRIALS if trial.about == recipe.about]
     found = [statistics.median(tuning._losses(trial, returns.TUNING_SEEDS, runs_folder())) for trial in own]
-    assert own[found.index(min(found))].model_arguments == recipe.model_arguments and len(own) == 6
+    assert own[found.index(min(found))].model_arguments == recipe.model_arguments and len(own) >= 6
 
 
 def test_captions_try_their_rates_with_a_seed_that_no_page_shows(tmp_path):
