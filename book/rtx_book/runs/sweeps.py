@@ -71,9 +71,6 @@ SWEEPS: dict[str, Sweep] = {
     "hybrids": Sweep("layers that are mixed", hybrids.RECIPES, hybrids.SEEDS),
     "rates": Sweep("rates, by seeds that no page shows", _TRIALS, returns.TUNING_SEEDS, follow=tuning.next_rates),
     "returns": Sweep("recurrence returns", _recorded(returns.RECIPES), (0, 1, 2, 3, 4)),
-    "returns-again": Sweep(
-        "recurrence returns: fresh seeds, elsewhere", returns.REPEATED, AGAIN_SEEDS, follow=tuning.next_returned_again
-    ),
     "scenes": Sweep("captions of scenes", scenes.RECIPES, (0, 1, 2, 3, 4)),
     "scenes-rates": Sweep("the rates of the captions", scenes.TRIALS, scenes.SEEDS, follow=tuning.next_told),
     "race-rates": Sweep("the rates that the lanes of the race tried", race.TRIALS, (0,), follow=tuning.next_trials),
@@ -81,7 +78,9 @@ SWEEPS: dict[str, Sweep] = {
     "race-lengths": Sweep("the race: shorter and longer sequences", race.LENGTHENED, follow=tuning.next_lengths),
     "race-sizes": Sweep("the race: four times the parameters", race.ENLARGED, race.SEEDS, follow=tuning.next_large),
     "race-again": Sweep("the race: five fresh seeds", race.FRESH, AGAIN_SEEDS[:5], follow=lambda folder: []),
-    "again": Sweep("the race: fresh seeds, elsewhere", race.REPEATED, AGAIN_SEEDS, follow=tuning.next_again),
+    "again": Sweep(
+        "fresh seeds, elsewhere", [*race.REPEATED, *returns.REPEATED], AGAIN_SEEDS, follow=tuning.next_again
+    ),
 }
 """What the book measured, by name."""
 

@@ -203,16 +203,12 @@ def next_pretrained(folder: Path) -> Runs:
     return _missing(vectors.PRETRAINED, (0,), folder) + _missing(vectors.VECTORS, vectors.SEEDS, folder)
 
 
-def next_returned_again(folder: Path) -> Runs:
-    """Its runs with fresh seeds, on two sets of instructions."""
-    return sorted(_missing(returns.REPEATED, AGAIN_SEEDS, folder), key=lambda run: run[1])
-
-
 def next_told(folder: Path) -> Runs:
     """Trials of the models that caption scenes."""
     return [run for recipe in scenes.RECIPES for run in returned(recipe, folder, scenes.trial, scenes.SEEDS)[1]]
 
 
 def next_again(folder: Path) -> Runs:
-    """Runs of the lanes of ``AGAIN_TASKS`` with fresh seeds, on two sets of instructions."""
-    return _in_order(repeated, itertools.product(plan.AGAIN_TASKS, plan.LANES), folder)
+    """Runs with fresh seeds, on two sets of instructions: of the race's lanes on ``AGAIN_TASKS``, then of mixers."""
+    lanes = _in_order(repeated, itertools.product(plan.AGAIN_TASKS, plan.LANES), folder)
+    return lanes + sorted(_missing(returns.REPEATED, AGAIN_SEEDS, folder), key=lambda run: run[1])

@@ -122,6 +122,7 @@ def test_whoever_has_a_rate_runs_again_with_fresh_seeds_on_both_sets_of_instruct
     monkeypatch.setattr(
         tuning, "tuned", lambda task, lane, folder: (0.01 if (task, lane) == ("parity", "gru") else None, [])
     )
+    monkeypatch.setattr(returns, "REPEATED", [])
     names = [f"again-{own}-race-parity-gru-0.01" for own in AGAIN_SETS]
     assert asked(tuning.next_again(tmp_path)) == [(name, seed) for seed in AGAIN_SEEDS for name in names]
     assert len(AGAIN_SEEDS) >= 20 and not set(AGAIN_SEEDS) & {*plan.SEEDS, *returns.TUNING_SEEDS}
