@@ -278,9 +278,15 @@ def loaded_twice(seen: Visit) -> list[str]:
 def faults_on_paper(page: Page) -> list[str]:
     """Live figures that do not print as pictures; lines, tables and figures that paper cuts; buttons on it."""
     page.emulate_media(media="print")
-    faults = page.evaluate("""() => [...document.querySelectorAll('figure[data-live]')]
-      .filter(e => !e.querySelector('.live-still svg')?.checkVisibility()
-        || e.querySelector('.live-body')?.checkVisibility())
+    # What is folded opens before it is printed (site.js), so it is looked at open.
+    faults = page.evaluate("""() => [...document.querySelectorAll('figure[data-live]')].filter(e => {
+        const folded = e.closest('details:not([open])')
+        if (folded) folded.open = true
+        const picture = e.querySelector('.live-still svg')?.checkVisibility()
+          && !e.querySelector('.live-body')?.checkVisibility()
+        if (folded) folded.open = false
+        return !picture
+      })
       .map(e => `the live figure ${e.dataset.live} is no picture on paper`)""")
     page.set_viewport_size(PAPER)
     faults += page.evaluate("""() => {
