@@ -18,7 +18,7 @@ from typing import Any
 from rtx_book.records.seeds import summarise
 from rtx_book.runs import recipes as parts
 from rtx_book.runs import tuning
-from rtx_book.runs.recipes import Recipe, between, hybrids, parallel, pretraining, race, recurrence, returns, scenes
+from rtx_book.runs.recipes import Recipe
 from rtx_book.runs.recipes.recipe import AGAIN_SEEDS
 from rtx_book.runs.runs import made
 from rtx_lib.training import check_device
@@ -54,32 +54,32 @@ def _recorded(recipes: Sequence[Recipe]) -> list[Recipe]:
     return [recipe for recipe in recipes if not any(fnmatch.fnmatch(recipe.name, name) for name in UNRECORDED)]
 
 
-_TRIED = (parts.topics, parts.state_space, hybrids, returns, parallel, recurrence, pretraining)
-_TRIALS = [trial for part in _TRIED for trial in part.TRIALS]
+_TRIED = (parts.topics, parts.state_space, parts.hybrids, parts.returns, parts.parallel, parts.recurrence)
+_TRIALS = [trial for part in (*_TRIED, parts.pretraining) for trial in part.TRIALS]
 SWEEPS: dict[str, Sweep] = {
-    "recurrence": Sweep("the part on recurrence", _recorded(recurrence.RECIPES)),
+    "recurrence": Sweep("the part on recurrence", _recorded(parts.recurrence.RECIPES)),
     "topics": Sweep("words with a topic and without", parts.topics.RECIPES, parts.topics.SEEDS),
     "attention": Sweep("the part on attention", _recorded(parts.attention.RECIPES)),
-    "between": Sweep("R-Transformer and Transformer-XL", _recorded(between.RECIPES)),
-    "between-rates": Sweep("the learning rates that the R-Transformer and Transformer-XL tried", between.TRIALS, (0,)),
-    "parallel": Sweep("in parallel", _recorded(parallel.RECIPES), (0, 1, 2, 3, 4)),
-    "pretraining": Sweep("pre-training", pretraining.FIRST, pretraining.SEEDS, follow=tuning.next_pretrained),
-    "fine-tuning": Sweep("pre-training: what begins from them", pretraining.COMPARED, (0, 1, 2, 3, 4)),
+    "between": Sweep("R-Transformer and Transformer-XL", _recorded(parts.between.RECIPES)),
+    "between-rates": Sweep("rates that the R-Transformer and Transformer-XL tried", parts.between.TRIALS, (0,)),
+    "parallel": Sweep("in parallel", _recorded(parts.parallel.RECIPES), (0, 1, 2, 3, 4)),
+    "pretraining": Sweep("weights", parts.pretraining.FIRST, parts.pretraining.SEEDS, follow=tuning.next_pretrained),
+    "fine-tuning": Sweep("pre-training: what begins from them", parts.pretraining.COMPARED, (0, 1, 2, 3, 4)),
     "orders": Sweep("orders and units", _recorded(parts.orders.RECIPES), (0, 1, 2, 3, 4)),
     "choice": Sweep("what a chosen step is for", parts.state_space.CHOICE, range(20)),
     "wait": Sweep("a long wait", parts.state_space.WAIT, (0, 1, 2, 3, 4)),
-    "hybrids": Sweep("layers that are mixed", hybrids.RECIPES, hybrids.SEEDS),
-    "rates": Sweep("rates, by seeds that no page shows", _TRIALS, returns.TUNING_SEEDS, follow=tuning.next_rates),
-    "returns": Sweep("recurrence returns", _recorded(returns.RECIPES), (0, 1, 2, 3, 4)),
-    "scenes": Sweep("captions of scenes", scenes.RECIPES, (0, 1, 2, 3, 4)),
-    "scenes-rates": Sweep("the rates of the captions", scenes.TRIALS, scenes.SEEDS, follow=tuning.next_told),
-    "race-rates": Sweep("the rates that the lanes of the race tried", race.TRIALS, (0,), follow=tuning.next_trials),
-    "race": Sweep("the race: trials, finals and what won", race.CANDIDATES, race.SEEDS, follow=tuning.next_runs),
-    "race-lengths": Sweep("the race: shorter and longer sequences", race.LENGTHENED, follow=tuning.next_lengths),
-    "race-sizes": Sweep("the race: four times the parameters", race.ENLARGED, race.SEEDS, follow=tuning.next_large),
-    "race-again": Sweep("the race: five fresh seeds", race.FRESH, AGAIN_SEEDS[:5], follow=lambda folder: []),
+    "hybrids": Sweep("layers that are mixed", parts.hybrids.RECIPES, parts.hybrids.SEEDS),
+    "rates": Sweep("rates, by seeds that no page shows", _TRIALS, parts.returns.TUNING_SEEDS, follow=tuning.next_rates),
+    "returns": Sweep("recurrence returns", _recorded(parts.returns.RECIPES), (0, 1, 2, 3, 4)),
+    "scenes": Sweep("captions of scenes", parts.scenes.RECIPES, (0, 1, 2, 3, 4)),
+    "scenes-rates": Sweep("rates of the captions", parts.scenes.TRIALS, parts.scenes.SEEDS, follow=tuning.next_told),
+    "race-rates": Sweep("rates that the lanes of the race tried", parts.race.TRIALS, (0,), follow=tuning.next_trials),
+    "race": Sweep("the race: trials and finals", parts.race.CANDIDATES, parts.race.SEEDS, follow=tuning.next_runs),
+    "race-lengths": Sweep("the race: shorter and longer sequences", parts.race.LENGTHENED, follow=tuning.next_lengths),
+    "race-sizes": Sweep("the race: larger models", parts.race.ENLARGED, parts.race.SEEDS, follow=tuning.next_large),
+    "race-again": Sweep("the race: five fresh seeds", parts.race.FRESH, AGAIN_SEEDS[:5], follow=lambda folder: []),
     "again": Sweep(
-        "fresh seeds, elsewhere", [*race.REPEATED, *returns.REPEATED], AGAIN_SEEDS, follow=tuning.next_again
+        "fresh seeds, elsewhere", [*parts.race.REPEATED, *parts.returns.REPEATED], AGAIN_SEEDS, follow=tuning.next_again
     ),
 }
 """What the book measured, by name."""
@@ -128,7 +128,7 @@ def table(plan: Sweep, folder: Path) -> str:
 def _finish(name: str) -> tuple[str, float] | None:
     """Metric and value of a finish line, for recipes of the race and of hybrids, which do its tasks."""
     kind, task, *_ = re.sub(r"^again-\w+-", "", name).split("-")
-    return race.FINISH.get(task) if kind in ("race", "trial", "large", "hybrid") else None
+    return parts.race.FINISH.get(task) if kind in ("race", "trial", "large", "hybrid") else None
 
 
 def sweep(name: str, folder: Path, device: str, threads: int, engine: Sequence[str] = ()) -> int:
