@@ -98,6 +98,6 @@ def _product(module: nn.Module, rank: int, alpha: float) -> tuple[str, nn.Module
 def merge_lora(model: nn.Module) -> None:
     """Put the sums in the matrices' place: the same outputs, and the model has its own parameters again, frozen."""
     for module in model.modules():
-        for name, steps in [*module.parametrizations.items()] if parametrize.is_parametrized(module) else []:
+        for name, steps in [*getattr(module, "parametrizations", {}).items()]:
             if isinstance(steps[-1], LowRank | QueriesAndValues):
                 parametrize.remove_parametrizations(module, name)
