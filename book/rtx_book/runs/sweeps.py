@@ -66,7 +66,7 @@ SWEEPS: dict[str, Sweep] = {
     "pretraining": Sweep("weights", parts.pretraining.FIRST, parts.pretraining.SEEDS, follow=tuning.next_pretrained),
     "fine-tuning": Sweep("pre-training: what begins from them", parts.pretraining.COMPARED, (0, 1, 2, 3, 4)),
     "orders": Sweep("orders and units", _recorded(parts.orders.RECIPES), (0, 1, 2, 3, 4)),
-    "choice": Sweep("what a chosen step is for", parts.state_space.CHOICE, range(20)),
+    "choice": Sweep("what a chosen step is for", [*parts.state_space.CHOICE, parts.state_space.LONGER], range(20)),
     "wait": Sweep("a long wait", parts.state_space.WAIT, (0, 1, 2, 3, 4)),
     "hybrids": Sweep("layers that are mixed", parts.hybrids.RECIPES, parts.hybrids.SEEDS),
     "rates": Sweep("rates, by seeds that no page shows", _TRIALS, parts.returns.TUNING_SEEDS, follow=tuning.next_rates),

@@ -1,5 +1,6 @@
 """Recipes of the chapter on state space models: what fixed ones keep over a wait, and what a chosen step is for."""
 
+from dataclasses import replace
 from typing import Any
 
 from .recipe import Recipe
@@ -29,6 +30,8 @@ def _choice(name: str, about: str, mixer: str, options: dict[str, Any]) -> Recip
 
 
 CHOICE = [_choice(name, *block) for name, block in _BLOCKS.items()]
+LONGER = replace(CHOICE[0], name="choice-longer", about="Mamba on selective copying, 1,000 steps", steps=1000)
+"""At the rate of the shorter one."""
 
 # Copy memory: five symbols, 100 blanks, the five again. What is kept does not depend on what is read.
 _KEEPERS: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -46,5 +49,6 @@ def _wait(name: str, about: str, mixer: str, options: dict[str, Any]) -> Recipe:
 
 WAIT = [_wait(name, *keeper) for name, keeper in _KEEPERS.items()]
 
-RECIPES = [*CHOICE, *WAIT]
-TRIALS = trials(RECIPES)
+TUNED = [*CHOICE, *WAIT]
+RECIPES = [*TUNED, LONGER]
+TRIALS = trials(TUNED)
