@@ -2,7 +2,7 @@
 
 A run writes a file of its own, ``results/runs/<recipe>-s<seed>.json``. ``python -m rtx_book pack`` moves
 those of a sweep into its packed file ``results/<sweep>.jsonl.xz``: JSON lines, one record a line, compressed. There the
-curves are thinned, and evaluations along the way have six digits. A reader's ``pandas.read_json(path, lines=True)``
+curves are thinned, to four digits, and evaluations along the way have six. ``pandas.read_json(path, lines=True)``
 opens it.
 
 Whoever reads gets the same nested dicts, wherever a record lies: the form of :data:`SCHEMA`. A recipe that was run with
@@ -42,9 +42,9 @@ SPEED_SCHEMA = _schema("speed")
 PACKED = ".jsonl.xz"
 """How the name of a packed file ends. Against gzip this saves a quarter, and no header names a time or a file."""
 
-CURVES, POINTS = ("step", "loss", "gradient_norm"), 50
+CURVES, POINTS, DRAWN = ("step", "loss", "gradient_norm"), 50, 4
 TRIALS = ("rate-", "trial-")  # the starts of the names of trials of learning rates, of whose way little is kept
-"""The curves that are packed, with so many points at most; that of the learning rate follows from the recipe."""
+"""The curves that are packed, with so many points and digits at most; that of the rate follows from the recipe."""
 
 
 def _home(folder: Path | None) -> Path:
@@ -228,17 +228,17 @@ def pack(folder: Path, sweeps: Mapping[str, Collection[str]]) -> dict[str, int]:
     return counts
 
 
-def thin(values: Iterable[float], points: int = 200) -> list[float]:
-    """At most ``points`` means over windows of equal length (the last may be shorter), to six digits."""
+def thin(values: Iterable[float], points: int = 200, digits: int = 6) -> list[float]:
+    """At most ``points`` means over windows of equal length (the last may be shorter), to so many digits."""
     values = list(values)
     window = max(1, math.ceil(len(values) / points))
     chunks = (values[i : i + window] for i in range(0, len(values), window))
-    return [float(f"{sum(chunk) / len(chunk):.6g}") for chunk in chunks]
+    return [float(f"{sum(chunk) / len(chunk):.{digits}g}") for chunk in chunks]
 
 
 def _thinned(record: Record) -> Record:
     points = 1 if record["recipe"].startswith(TRIALS) else POINTS
-    curves = {name: thin(record["curves"][name], points) for name in CURVES}
+    curves = {name: thin(record["curves"][name], points, 6 if name == "step" else DRAWN) for name in CURVES}
     rows = [
         {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in row.items()}
         for row in record["evaluations"]
