@@ -41,7 +41,7 @@ def few(name, **arguments):
     """A recipe with few labels, on generated text."""
     recipe = RECIPES[f"few-subj-50-{name}"]
     how = {"model_arguments": recipe.model_arguments | arguments, "task_arguments": recipe.task_arguments | FEW}
-    return replace(recipe, **how)
+    return replace(recipe, **how, probed={name: own | {"source": "small_world"} for name, own in recipe.probed.items()})
 
 
 @pytest.fixture(scope="module")
@@ -157,8 +157,22 @@ def test_word_vectors_are_of_one_size_and_a_layer_learns_beside_them(folder, nam
     model, task = build(few(name, width=8, passes=1), 0)
     vectors = model.embedding.weight.clone()
     assert vectors[len(SPECIAL) :].mean(0).abs().max() < 1e-5 and 0.5 < vectors.std() < 1.5, "all words are in the text"
-    runs.trained(few(name), model, task)
+    record = runs.trained(few(name), model, task)
     assert torch.equal(model.embedding.weight, vectors) and parameter_count(model) == 9 * task.output_size
+    assert 0 < record["elsewhere"]["neighbours"]["share of all"] < 1
+
+
+def test_neighbours_share_a_label_as_often_as_was_made():
+    """Words 5 to 8 have class 0 and two directions, 9 class 1 and that of 5 and 6; 10 is too rare, [UNK] no word."""
+    x = torch.tensor([[1, 5, 6, 7, 8, 9, 10, 9], [1, 5, 6, 7, 8, 9, 0, 9]])
+    y = torch.tensor([[1, 0, 0, 0, 0, 0, 1, 1], [1, 0, 0, 0, 0, 1, -100, 1]])
+    task = SimpleNamespace(output_size=2, batches=lambda split, size: [(x[:1], y[:1]), (x[1:], y[1:])])
+    one, other = torch.eye(2)
+    vectors = torch.stack([*torch.zeros(5, 2), one, one + 0.1 * other, other, 3 * other, one - 0.02 * other, other])
+    found = runs.neighbours(vectors, task, count=1, least=2)
+    nearest = {5: 9, 6: 5, 7: 8, 8: 7, 9: 5}
+    same = [(word == 9) == (near == 9) for word, near in nearest.items()]
+    assert found == {"accuracy": pytest.approx(sum(same) / 5), "share of all": pytest.approx(12 / 20)}
 
 
 def test_the_auxiliary_loss_is_added_and_the_metrics_are_those_of_the_classes():
