@@ -31,8 +31,7 @@ from rtx_lib.training.processes import PRECISIONS, join
 
 
 def _at_least_one(text: str) -> int:
-    number = int(text)
-    if number < 1:
+    if (number := int(text)) < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, got {text}")
     return number
 

@@ -30,9 +30,10 @@ def draw_fillings(
     rows
         How many words are shown: those to which some model gives most, in the order of ``words``.
     """
-    table, shown = _table(sentence, place, words, shares, rows)
+    table = np.stack([floats(f"shares[{name!r}]", own, len(words), low=0, high=1) for name, own in shares.items()], 1)
+    shown = sorted(np.argsort(-table.max(axis=1), kind="stable")[:rows].tolist())
     fig, ax = plt.subplots(figsize=(5.8, 1.35 + 0.33 * rows))
-    share_cells(ax, table, list(shares), [words[i] for i in shown], 0.005)
+    share_cells(ax, table[shown], list(shares), [words[i] for i in shown], 0.005)
     ax.set_ylim(rows - 0.5, -0.5)
     fig.suptitle(literal(_gapped(sentence, place)), x=0.02, ha="left")
     return fig
@@ -72,15 +73,6 @@ def draw_changes(changed: Mapping[str, tuple[Sequence[float], Sequence[Any]]], y
         ax.text(sizes[len(sizes) // 2], height, name, color=own["color"], ha=side, va="bottom" if line else "top")
     ax.set(xscale="log", xlabel="trained numbers", ylabel=ylabel, ymargin=0.12)
     return fig
-
-
-def _table(
-    sentence: Sequence[str], place: int, words: Sequence[str], shares: Mapping[str, Any], rows: int
-) -> tuple[np.ndarray, list[int]]:
-    """The probabilities (rows, models), and the numbers of the words that are rows."""
-    table = np.stack([floats(f"shares[{name!r}]", own, len(words), low=0, high=1) for name, own in shares.items()], 1)
-    shown = sorted(np.argsort(-table.max(axis=1), kind="stable")[:rows].tolist())
-    return table[shown], shown
 
 
 def _gapped(sentence: Sequence[str], place: int) -> str:

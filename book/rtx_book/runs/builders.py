@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from rtx_book.runs import pretrained
 from rtx_book.runs.fine_tuning import WithAuxiliary
@@ -115,9 +115,8 @@ def _begun(model: Callable[..., nn.Module], table: str) -> Callable[..., nn.Modu
     def build(task: Any, start: str | None = None, **how: Any) -> nn.Module:
         made = model(task.vocabulary, **how)
         if start is not None:
-            weight: Any = made.get_parameter(f"{table}.weight")
-            with torch.no_grad():
-                weight.copy_(word_vectors(task.rows.ids["train"], *weight.shape))
+            weight = made.get_parameter(f"{table}.weight").detach()
+            weight.copy_(word_vectors(task.rows.ids["train"], *weight.shape))
         return made
 
     return build
@@ -145,7 +144,7 @@ def _bert_sentences(
 
 
 @functools.lru_cache(maxsize=2)
-def _in_domain(weights: str, trained: bool, source: str, length: int, steps: int) -> dict[str, torch.Tensor]:
+def _in_domain(weights: str, trained: bool, source: str, length: int, steps: int) -> dict[str, Tensor]:
     """The parameters after so many steps on the sentences of a source; the same whatever the seed of the run."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -171,9 +170,7 @@ def _vector_sentences(task: Any, weights: str, **how: Any) -> nn.Module:
     return model
 
 
-def word_vectors(
-    rows: torch.Tensor, vocabulary: int, width: int, *, passes: int = 3, rate: float = 0.025, **how: Any
-) -> torch.Tensor:
+def word_vectors(rows: Tensor, vocabulary: int, width: int, passes: int = 3, rate: float = 0.025, **how: Any) -> Tensor:
     """Vectors (V, D), trained on rows of ids (N, T), with mean 0 and a standard deviation of 0.05.
 
     They are skip-gram's, whose number of ``negatives`` may be given, or with an ``x_max`` GloVe's; windows reach 5
@@ -205,7 +202,7 @@ def _captioner(task: Any, **how: Any) -> nn.Module:
 
 
 @functools.lru_cache(maxsize=2)
-def _looked(picture: int, channels: int, steps: int = 1000) -> dict[str, torch.Tensor]:
+def _looked(picture: int, channels: int, steps: int = 1000) -> dict[str, Tensor]:
     """Convolutions after so many steps on scenes of one digit, whose value and size are read off each channel's most.
 
     They are the same whatever the seed of the run.

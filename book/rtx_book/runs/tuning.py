@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from rtx_book.records.records import Record
-from rtx_book.runs import recipes as parts
 from rtx_book.runs.recipes import Recipe, hybrids, parallel, recurrence, returns, scenes, state_space, topics
+from rtx_book.runs.recipes import pretraining as texts
 from rtx_book.runs.recipes import race as plan
 from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, AGAIN_SETS, again
 from rtx_book.runs.runs import made
@@ -194,14 +194,13 @@ def next_large(folder: Path) -> Runs:
 def next_rates(folder: Path) -> Runs:
     """Trials of what is ``TUNED``, and of word vectors, seed by seed."""
     own = [returned(recipe, folder, seeds=seeds)[1] for seeds, recipes in TUNED.items() for recipe in recipes]
-    own.append(_missing(parts.pretraining.TRIALS, returns.TUNING_SEEDS, folder))
+    own.append(_missing(texts.TRIALS, returns.TUNING_SEEDS, folder))
     return sorted(itertools.chain(*own), key=lambda run: run[1])
 
 
 def next_pretrained(folder: Path) -> Runs:
     """What pre-trains, with one seed, and word vectors with several."""
-    own = parts.pretraining
-    return _missing(own.PRETRAINED, (0,), folder) + _missing(own.VECTORS, own.SEEDS, folder)
+    return _missing(texts.PRETRAINED, (0,), folder) + _missing(texts.VECTORS, texts.SEEDS, folder)
 
 
 def next_told(folder: Path) -> Runs:

@@ -41,7 +41,7 @@ def few(name, **arguments):
     """A recipe with few labels, on generated text."""
     recipe = RECIPES[f"few-subj-50-{name}"]
     how = {"model_arguments": recipe.model_arguments | arguments, "task_arguments": recipe.task_arguments | FEW}
-    return replace(recipe, **how)
+    return replace(recipe, **how, probed={name: own | {"source": "small_world"} for name, own in recipe.probed.items()})
 
 
 @pytest.fixture(scope="module")
@@ -157,8 +157,20 @@ def test_word_vectors_are_of_one_size_and_a_layer_learns_beside_them(folder, nam
     model, task = build(few(name, width=8, passes=1), 0)
     vectors = model.embedding.weight.clone()
     assert vectors[len(SPECIAL) :].mean(0).abs().max() < 1e-5 and 0.5 < vectors.std() < 1.5, "all words are in the text"
-    runs.trained(few(name), model, task)
+    record = runs.trained(few(name), model, task)
     assert torch.equal(model.embedding.weight, vectors) and parameter_count(model) == 9 * task.output_size
+    assert 0 < record["elsewhere"]["neighbours"]["share of all"] < 1
+
+
+def test_neighbours_share_a_label_as_often_as_was_made():
+    """Words 5 to 8 have class 0 and two directions, 9 class 1 and that of 5 and 6; 10 is too rare, [UNK] no word."""
+    x = torch.tensor([[1, 5, 6, 7, 8, 9, 10, 9], [1, 5, 6, 7, 8, 9, 0, 9]])
+    y = torch.tensor([[1, 0, 0, 0, 0, 0, 1, 1], [1, 0, 0, 0, 0, 1, -100, 1]])
+    task = SimpleNamespace(output_size=2, batches=lambda split, size: [(x[:1], y[:1]), (x[1:], y[1:])])
+    one, other = torch.eye(2)
+    vectors = torch.stack([*torch.zeros(5, 2), one, one + 0.1 * other, other, 3 * other, one - 0.02 * other, other])
+    found = runs.neighbours(vectors, task, count=1, least=2)  # 9, 5, 8, 7 and 5 are the nearest of 5 to 9
+    assert found == {"accuracy": pytest.approx(3 / 5), "share of all": pytest.approx(12 / 20)}
 
 
 def test_the_auxiliary_loss_is_added_and_the_metrics_are_those_of_the_classes():
@@ -210,11 +222,8 @@ def test_a_probe_reads_all_labels_of_train_and_test_and_no_other_position():
     ids = torch.tensor([[2, 5, 6, 3], [2, 6, 5, 3], [2, 5, 3, 0]])
     labels = torch.where(ids > 4, ids - 5, -100)  # what is at [CLS] and [SEP] does not count
     task = SimpleNamespace(batches=lambda split, size: iter([(ids[:2], labels[:2]), (ids[2:], labels[2:])]))
-
-    def layers(x):
-        return [F.one_hot(x, 7).float(), torch.zeros(*x.shape, 2)]
-
-    assert layer_probes(layers, task) == [1.0, pytest.approx(3 / 5)]
+    shares = layer_probes(lambda x: [F.one_hot(x, 7).float(), torch.zeros(*x.shape, 2)], task)
+    assert shares == [1.0, pytest.approx(3 / 5)]
 
 
 def read_before(sources, labelled_source, without=()):

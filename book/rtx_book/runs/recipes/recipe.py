@@ -30,7 +30,7 @@ class Recipe:
     ``equal_time`` names a recipe beside which this one is trained step by step, at equal wall time: ``steps`` must be
     that recipe's, and the schedule follows its progress, but how many steps are made depends on their cost.
     ``probed`` names tasks, with their arguments, whose labels are read off each layer of the trained model by
-    :func:`rtx_lib.diagnostics.probe.class_probe`.
+    :func:`rtx_lib.diagnostics.probe.class_probe`, or for a table of vectors compared between neighbours.
     ``curve_points`` is how many points of each curve the record keeps at most.
     ``instructions`` names the one set of :data:`rtx_book.runs.instructions.SETS` that the run may use; "": any.
     """
