@@ -3,37 +3,25 @@
 Numba compiles at the first call for a type, which takes a second or two. The kernels use one thread.
 """
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from .numba_linear import array, compiled, states
+
 
 def forward(z: Tensor, u: Tensor, h0: Tensor) -> Tensor:
     """States h (B, T, N) for z (B, T, N), u (N,), h0 (B, N), all float32 or all float64, on the CPU."""
-    h = torch.empty(z.shape, dtype=z.dtype)
-    run, _ = _compiled()
-    run(*(x.detach().contiguous().numpy() for x in (z, u, h0)), h.numpy())
-    return h
+    return states(_forward, z, u, h0)
 
 
 def backward(g: Tensor, u: Tensor, h0: Tensor, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients of z, u and h0 for the gradient g (B, T, N) of h."""
     dz, dh0 = torch.empty(g.shape, dtype=g.dtype), torch.zeros(h0.shape, dtype=g.dtype)
     du = torch.zeros(h0.shape, dtype=g.dtype)  # of each sequence; summed below
-    _, run = _compiled()
-    run(*(x.detach().contiguous().numpy() for x in (g, u, h0, h)), dz.numpy(), du.numpy(), dh0.numpy())
+    compiled(_backward)(*map(array, (g, u, h0, h)), dz.numpy(), du.numpy(), dh0.numpy())
     return dz, du.sum(0), dh0
-
-
-@functools.cache
-def _compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Both loops, ready to be compiled. Without fastmath: NaN counts, and no multiply-add is fused."""
-    import numba
-
-    return numba.njit(_forward), numba.njit(_backward)
 
 
 # The innermost loops run over neurons, which lie side by side in memory, so that they become vector instructions.

@@ -20,6 +20,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .numba_linear import array
+
 
 def forward(x: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, h0: Tensor, signed: bool) -> tuple[Tensor, ...]:
     """y (B, T, D) and the last states (B, D, N), for x, delta (B, T, D), A (D, N), h0 (B, D, N), B and C.
@@ -30,7 +32,7 @@ def forward(x: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, h0: Tenso
     """
     y = torch.zeros(x.shape, dtype=x.dtype)
     last = h0.transpose(1, 2).clone(memory_format=torch.contiguous_format)  # (B, N, D)
-    arrays = (_array(part) for part in (x, delta, A.T, _rows(B), _rows(C)))
+    arrays = (array(part) for part in (x, delta, A.T, _rows(B), _rows(C)))
     _compiled(A.dtype, B.ndim == 2)[0](*arrays, _real(A.dtype)(signed), y.numpy(), last.numpy())
     return y, last.transpose(1, 2)
 
@@ -41,7 +43,7 @@ def backward(
     """Gradients of x, delta, A, B, C and h0, for those of y (B, T, D) and of the last states (B, D, N)."""
     dx, ddelta, dB, dC = (torch.zeros(part.shape, dtype=part.dtype) for part in (x, delta, _rows(B), _rows(C)))
     dA, dh0 = torch.zeros(A.T.shape, dtype=A.dtype), g_last.transpose(1, 2).clone(memory_format=torch.contiguous_format)
-    arrays = (_array(part) for part in (g, x, delta, A.T, _rows(B), _rows(C), h0.transpose(1, 2)))
+    arrays = (array(part) for part in (g, x, delta, A.T, _rows(B), _rows(C), h0.transpose(1, 2)))
     outcomes = (part.numpy() for part in (dx, ddelta, dA, dB, dC, dh0))
     _compiled(A.dtype, B.ndim == 2)[1](*arrays, _real(A.dtype)(signed), *outcomes)
     dB, dC = (part[0].T if B.ndim == 2 else part for part in (dB, dC))
@@ -51,10 +53,6 @@ def backward(
 def _rows(x: Tensor) -> Tensor:
     """B or C as the loops read it: (B, T, N), or (1, N, D) if it is the same in all steps."""
     return x.T[None] if x.ndim == 2 else x
-
-
-def _array(x: Tensor) -> Any:
-    return x.contiguous().numpy(force=True)
 
 
 def _real(dtype: torch.dtype) -> Any:
