@@ -42,8 +42,8 @@ SPEED_SCHEMA = _schema("speed")
 PACKED = ".jsonl.xz"
 """How the name of a packed file ends. Against gzip this saves a quarter, and no header names a time or a file."""
 
-CURVES, POINTS, DRAWN = ("step", "loss", "gradient_norm"), 50, 4
 TRIALS = ("rate-", "trial-")  # the starts of the names of trials of learning rates, of whose way little is kept
+CURVES, POINTS, DRAWN = ("step", "loss", "gradient_norm"), 50, 4
 """The curves that are packed, with so many points and digits at most; that of the rate follows from the recipe."""
 
 

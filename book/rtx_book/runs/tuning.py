@@ -192,8 +192,9 @@ def next_large(folder: Path) -> Runs:
 
 
 def next_rates(folder: Path) -> Runs:
-    """Trials of what is ``TUNED``, and of word vectors, seed by seed."""
+    """Trials of what is ``TUNED``, of captions and of word vectors, seed by seed."""
     own = [returned(recipe, folder, seeds=seeds)[1] for seeds, recipes in TUNED.items() for recipe in recipes]
+    own += [returned(recipe, folder, scenes.trial, scenes.SEEDS)[1] for recipe in scenes.RECIPES]
     own.append(_missing(texts.TRIALS, returns.TUNING_SEEDS, folder))
     return sorted(itertools.chain(*own), key=lambda run: run[1])
 
@@ -201,11 +202,6 @@ def next_rates(folder: Path) -> Runs:
 def next_pretrained(folder: Path) -> Runs:
     """What pre-trains, with one seed, and word vectors with several."""
     return _missing(texts.PRETRAINED, (0,), folder) + _missing(texts.VECTORS, texts.SEEDS, folder)
-
-
-def next_told(folder: Path) -> Runs:
-    """Trials of the models that caption scenes."""
-    return [run for recipe in scenes.RECIPES for run in returned(recipe, folder, scenes.trial, scenes.SEEDS)[1]]
 
 
 def next_again(folder: Path) -> Runs:
