@@ -1,9 +1,10 @@
-"""What can be read off a model's states by a linear map (Alain and Bengio 2016)."""
+"""What can be read off a model's states by a linear map (Alain and Bengio 2016), or off vectors by their neighbours."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from rtx_lib.shapes import expect, expect_each, expect_ids
@@ -87,3 +88,34 @@ def layer_probes(layers: Callable[[Tensor], Sequence[Tensor]], task: Any, *, pen
         labels[split] = torch.cat([marked for _, marked in found])
     pairs = zip(states["train"], states["test"], strict=True)
     return [class_probe(x, labels["train"], test_x, labels["test"], penalty=penalty) for x, test_x in pairs]
+
+
+def neighbours(vectors: Tensor, labels: Any, *, first: int = 0, count: int = 10, least: int = 5) -> dict[str, float]:
+    """How many of a word's nearest neighbours mostly have its own label, and how many of all words: mean shares.
+
+    Parameters
+    ----------
+    vectors
+        (V, D), one for each id; the nearest are those of the largest cosine.
+    labels
+        A task that labels words, such as :class:`rtx_lib.tasks.tagging.PartsOfSpeech`; all of "train" is read.
+    first
+        The least id of a word; those below are signs.
+    count, least
+        Of the nearest, and of the labels that a word must have to count at all.
+
+    Returns
+    -------
+    dict
+        {"accuracy": the share of its nearest, "share of all": that of all other words}.
+    """
+    pairs = [torch.stack([x, y])[:, (y >= 0) & (x >= first)] for x, y in labels.batches("train", 500)]
+    times = torch.zeros(len(vectors), labels.output_size)
+    times.index_put_((*torch.cat(pairs, dim=1),), torch.ones(()), accumulate=True)
+    known = times.sum(1) >= least
+    expect_each(count=count, **{"words with labels": (int(known.sum()), count + 1)})
+    unit, usual = F.normalize(vectors.detach()[known], dim=1), times[known].argmax(1)
+    near = (unit @ unit.T).fill_diagonal_(-2).topk(count).indices
+    same = (usual[:, None] == usual).double().fill_diagonal_(0)
+    share, every = same.gather(1, near).mean(), same.sum() / (same.numel() - len(same))
+    return {"accuracy": share.item(), "share of all": every.item()}

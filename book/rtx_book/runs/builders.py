@@ -115,8 +115,9 @@ def _begun(model: Callable[..., nn.Module], table: str) -> Callable[..., nn.Modu
     def build(task: Any, start: str | None = None, **how: Any) -> nn.Module:
         made = model(task.vocabulary, **how)
         if start is not None:
-            weight = made.get_parameter(f"{table}.weight").detach()
-            weight.copy_(word_vectors(task.rows.ids["train"], *weight.shape))
+            weight: Any = made.get_parameter(f"{table}.weight")
+            with torch.no_grad():
+                weight.copy_(word_vectors(task.rows.ids["train"], *weight.shape))
         return made
 
     return build
@@ -170,7 +171,9 @@ def _vector_sentences(task: Any, weights: str, **how: Any) -> nn.Module:
     return model
 
 
-def word_vectors(rows: Tensor, vocabulary: int, width: int, passes: int = 3, rate: float = 0.025, **how: Any) -> Tensor:
+def word_vectors(
+    rows: Tensor, vocabulary: int, width: int, *, passes: int = 3, rate: float = 0.025, **how: Any
+) -> Tensor:
     """Vectors (V, D), trained on rows of ids (N, T), with mean 0 and a standard deviation of 0.05.
 
     They are skip-gram's, whose number of ``negatives`` may be given, or with an ``x_max`` GloVe's; windows reach 5

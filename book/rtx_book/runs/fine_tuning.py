@@ -26,7 +26,7 @@ class WithAuxiliary:
 
     def __init__(self, task: Any, weight: float = 0.5) -> None:
         self.task, self.weight_of_words = task, weight
-        self.name, self.baselines = f"{task.name}-auxiliary", task.baselines
+        self.name = f"{task.name}-auxiliary"
         self.vocabulary = self.input_size = task.vocabulary
         self.output_size, self.classes, self.words = task.output_size, task.classes, task.words
 
@@ -46,6 +46,10 @@ class WithAuxiliary:
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
         """Those of the task."""
         return self.task.metrics(prediction[..., self.vocabulary :], y[:, 0])
+
+    def baselines(self) -> dict[str, float]:
+        """Those of the task."""
+        return self.task.baselines()
 
 
 def _with_ids(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

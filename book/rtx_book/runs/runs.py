@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
 
 import rtx_lib
 from rtx_book.paths import PACKAGE, runs_folder
@@ -28,7 +27,7 @@ from rtx_book.runs.instructions import VARIABLES, available
 from rtx_book.runs.recipes import RECIPES, Recipe, recipe_of
 from rtx_book.runs.side_by_side import Side, fit_side_by_side
 from rtx_lib.diagnostics.context import loss_by_position
-from rtx_lib.diagnostics.probe import layer_probes
+from rtx_lib.diagnostics.probe import layer_probes, neighbours
 from rtx_lib.tasks.vocabulary import SPECIAL
 from rtx_lib.training import History, Processes, TrainingDiverged, fit
 from rtx_lib.training.checkpoints import in_one_step
@@ -224,7 +223,7 @@ def _tested(model: Any, task: Any, recipe: Recipe, device: str) -> dict[str, Any
         kind = TASKS[arguments["task"]]
         labels = kind(words=task.words, **{key: value for key, value in arguments.items() if key != "task"})
         if recipe.model == "vector-sentences":  # a table of vectors, and no layers
-            elsewhere[name] = neighbours(model.embedding.weight, labels)
+            elsewhere[name] = neighbours(model.embedding.weight, labels, first=len(SPECIAL))
             continue
         shares = layer_probes(model.eval().layers, labels)
         elsewhere |= {f"{name}, layer {place}": {"accuracy": share} for place, share in enumerate(shares)}
@@ -235,29 +234,6 @@ def _tested(model: Any, task: Any, recipe: Recipe, device: str) -> dict[str, Any
         if losses.isfinite().all():  # else left out, as a metric is
             tested["loss_by_position"] = [round(loss, 6) for loss in losses.tolist()]
     return tested
-
-
-def neighbours(vectors: Tensor, labels: Any, count: int = 10, least: int = 5) -> dict[str, float]:
-    """How many of a word's nearest neighbours mostly have its own label, and how many of all words: mean shares.
-
-    Parameters
-    ----------
-    vectors
-        (V, D); the nearest are those of the largest cosine.
-    labels
-        A task that labels words, such as :class:`rtx_lib.tasks.tagging.PartsOfSpeech`.
-    count, least
-        Of the nearest, and of the labels that a word must have in the training split to count at all.
-    """
-    pairs = [torch.stack([x, y])[:, (y >= 0) & (x >= len(SPECIAL))] for x, y in labels.batches("train", 500)]
-    times = torch.zeros(len(vectors), labels.output_size)
-    times.index_put_((*torch.cat(pairs, dim=1),), torch.ones(()), accumulate=True)
-    known = times.sum(1) >= least
-    unit, usual = F.normalize(vectors[known], dim=1), times[known].argmax(1)
-    near = (unit @ unit.T).fill_diagonal_(-2).topk(count).indices
-    same = (usual[:, None] == usual).double().fill_diagonal_(0)
-    share, every = same.gather(1, near).mean(), same.sum() / (same.numel() - len(same))
-    return {"accuracy": share.item(), "share of all": every.item()}
 
 
 def _changed(model: nn.Module, settings: dict[str, Any]) -> nn.Module:

@@ -162,17 +162,6 @@ def test_word_vectors_are_of_one_size_and_a_layer_learns_beside_them(folder, nam
     assert 0 < record["elsewhere"]["neighbours"]["share of all"] < 1
 
 
-def test_neighbours_share_a_label_as_often_as_was_made():
-    """Words 5 to 8 have class 0 and two directions, 9 class 1 and that of 5 and 6; 10 is too rare, [UNK] no word."""
-    x = torch.tensor([[1, 5, 6, 7, 8, 9, 10, 9], [1, 5, 6, 7, 8, 9, 0, 9]])
-    y = torch.tensor([[1, 0, 0, 0, 0, 0, 1, 1], [1, 0, 0, 0, 0, 1, -100, 1]])
-    task = SimpleNamespace(output_size=2, batches=lambda split, size: [(x[:1], y[:1]), (x[1:], y[1:])])
-    one, other = torch.eye(2)
-    vectors = torch.stack([*torch.zeros(5, 2), one, one + 0.1 * other, other, 3 * other, one - 0.02 * other, other])
-    found = runs.neighbours(vectors, task, count=1, least=2)  # 9, 5, 8, 7 and 5 are the nearest of 5 to 9
-    assert found == {"accuracy": pytest.approx(3 / 5), "share of all": pytest.approx(12 / 20)}
-
-
 def test_the_auxiliary_loss_is_added_and_the_metrics_are_those_of_the_classes():
     plain = SentenceClasses("small_world", labels=8, framed=True, size=40)
     task = WithAuxiliary(plain, 0.5)

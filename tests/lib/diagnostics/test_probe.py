@@ -1,11 +1,13 @@
 """A linear probe finds what stands in the states, and nothing where nothing does."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 import torch.nn.functional as F
 from support.helpers import refusals
 
-from rtx_lib.diagnostics.probe import class_probe, linear_probe
+from rtx_lib.diagnostics.probe import class_probe, linear_probe, neighbours
 
 
 def test_a_number_that_stands_there_is_found():
@@ -79,3 +81,16 @@ test_what_does_not_fit = refusals(
         (lambda: class_probe(X, Y, X, Y, penalty=0.0), "penalty must be above 0 and finite, got 0.0"),
     ]
 )
+
+
+def test_neighbours_share_a_label_as_often_as_was_made():
+    """Words 5 to 8 have class 0 and two directions, 9 class 1 and that of 5 and 6; 10 is too rare, [UNK] no word."""
+    x = torch.tensor([[1, 5, 6, 7, 8, 9, 10, 9], [1, 5, 6, 7, 8, 9, 0, 9]])
+    y = torch.tensor([[1, 0, 0, 0, 0, 0, 1, 1], [1, 0, 0, 0, 0, 1, -100, 1]])
+    task = SimpleNamespace(output_size=2, batches=lambda split, size: [(x[:1], y[:1]), (x[1:], y[1:])])
+    one, other = torch.eye(2)
+    vectors = torch.stack([*torch.zeros(5, 2), one, one + 0.1 * other, other, 3 * other, one - 0.02 * other, other])
+    found = neighbours(vectors, task, first=5, count=1, least=2)  # 9, 5, 8, 7 and 5 are the nearest of 5 to 9
+    assert found == {"accuracy": pytest.approx(3 / 5), "share of all": pytest.approx(12 / 20)}
+    with pytest.raises(ValueError, match="words with labels must be at least 6, got 5"):
+        neighbours(vectors, task, first=5, count=5, least=2)
