@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from support.data import reads
 
 from rtx_book.runs import pretrained, runs
-from rtx_book.runs.builders import build
+from rtx_book.runs.builders import build, word_vectors
 from rtx_book.runs.fine_tuning import WithAuxiliary
 from rtx_book.runs.recipes import RECIPES, pretraining
 from rtx_lib.diagnostics.probe import layer_probes
@@ -160,6 +160,22 @@ def test_word_vectors_are_of_one_size_and_a_layer_learns_beside_them(folder, nam
     record = runs.trained(few(name), model, task)
     assert torch.equal(model.embedding.weight, vectors) and parameter_count(model) == 9 * task.output_size
     assert 0 < record["elsewhere"]["neighbours"]["share of all"] < 1
+
+
+def test_of_neighbours_signs_are_none(folder, monkeypatch):
+    monkeypatch.setattr(runs, "neighbours", lambda vectors, labels, first: {"words": len(vectors) - first})
+    model, task = build(few("word2vec", width=8, passes=1), 0)
+    assert runs.trained(few("word2vec"), model, task)["elsewhere"]["neighbours"]["words"] == len(task.words) - len(SPECIAL)
+
+
+@pytest.mark.parametrize("kind", [BERT, GPT])
+def test_a_table_may_begin_with_the_vectors_of_skip_gram(kind):
+    recipe, table = (tiny("bert-small"), "encoder.embedding") if kind is BERT else (tiny("gpt-small"), "embedding")
+    model, task = build(replace(recipe, model_arguments=recipe.model_arguments | {"start": "word2vec"}), 3)
+    torch.manual_seed(3)
+    plain = kind(task.vocabulary, **{k: v for k, v in recipe.model_arguments.items() if k != "start"})
+    weight = plain.get_parameter(f"{table}.weight")
+    assert torch.equal(model.get_parameter(f"{table}.weight"), word_vectors(task.rows.ids["train"], *weight.shape))
 
 
 def test_the_auxiliary_loss_is_added_and_the_metrics_are_those_of_the_classes():
