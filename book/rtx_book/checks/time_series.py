@@ -1,0 +1,76 @@
+"""Checks of the exercises on time series; each message names the likely slip."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise
+
+
+@exercise("Right: a mean error of 1.5, where the same step a season before errs by 1 in the part one has learned from.")
+def check_mase(answer: float) -> None:
+    """``answer`` must be the MASE of 15 and 12 for 17 and 13, after 10, 14, 11, 15, 12 with a season of 2: 1.5."""
+    slips = {
+        "the scale is the error of the season before, not of the last value": 1.5 / 3.5,
+        "squared errors belong to the MSE": 2.5,
+        "a mean error, not a sum": 3.0,
+        "divide by the error of the season before, not by the mean of the values": 1.5 / 12.4,
+    }
+    compare_number(answer, 1.5, slips, "{:g} is not right: divide one mean error by another", 1e-6, 1e-3)
+
+
+@exercise("Right: each window loses its own level, and its newest values are all there.")
+def check_patches(answer: Callable[[Tensor, int], Tensor]) -> None:
+    """``answer(x, P)`` must cut windows x (B, L) into (B, L // P, P) up to the last value, which is taken out first."""
+    (x,) = draw(0, (3, 14))
+    x = x + 100 * torch.arange(3.0).double()[:, None]
+
+    def cut(x: Tensor) -> Tensor:
+        return x[:, x.shape[1] % 4 :].reshape(3, -1, 4)
+
+    last = x[:, -1:]
+    slips = {
+        "the level is still in: subtract each window's last value": cut(x),
+        "what does not fill a patch must go at the old end, not at the new one": (x - last)[:, :12].reshape(3, -1, 4),
+        "subtract the last value, not the mean": cut(x - x.mean(1, keepdim=True)),
+        "subtract the window's last value, not each patch's": cut(x) - cut(x)[..., -1:],
+        "subtract each window's own last value": cut(x - last[:1]),
+    }
+    compare(as_tensor(answer(x.clone(), 4)), cut(x - last), slips)
+
+
+@exercise("Right. With q = 0.5 it is half the absolute error, so its best forecast is the median.")
+def check_pinball(answer: Callable[[Tensor, Tensor, float], Tensor]) -> None:
+    """``answer(forecast, y, q)`` must be the pinball loss of the q-quantile, a mean over all values."""
+    forecast, y = draw(1, (40,), (40,))
+    off = y - forecast
+
+    def pinball(off: Tensor, q: float) -> Tensor:
+        return torch.maximum(q * off, (q - 1) * off)
+
+    slips = {
+        "q and 1 - q are the wrong way round: a high quantile must pay more for being too low": pinball(
+            off, 0.1
+        ).mean(),
+        "that is the absolute error, whatever q is": off.abs().mean(),
+        "a sum: take the mean": pinball(off, 0.9).sum(),
+        "too high must cost something, too": (0.9 * off).clamp(min=0).mean(),
+    }
+    given = as_tensor(answer(forecast.clone(), y.clone(), 0.9))
+    assert given.ndim == 0, "a mean over the values, not one loss for each"
+    compare(given, pinball(off, 0.9).mean(), slips)
+
+
+@exercise("Right: 2,880 - 96 + 1. What a window reads may lie before the split; only what it is judged by may not.")
+def check_windows(answer: float) -> None:
+    """``answer`` must be how many windows with 96 values to forecast a split of 2,880 values has: 2,785."""
+    slips = {
+        "windows move by one value, not by a horizon": 30,
+        "one more: the first and the last place both count": 2784,
+        "the look-back may reach into the part before, where its values are known": 2449,
+        "each window needs 96 values to be judged by": 2880,
+    }
+    compare_number(
+        answer, 2785, slips, "{:,.0f} is not right: where can the first value to be forecast stand?", 1e-6, 1e-6
+    )
