@@ -95,7 +95,7 @@ def describe_lanes(errors: Mapping[str, Sequence[float]], lines: Mapping[str, fl
 
 
 def draw_coverage(held: Mapping[str, Sequence[float]], promised: float) -> Figure:
-    """A row for each forecaster: in each of its runs, the share of values inside its intervals, and what was promised."""
+    """A row for each forecaster: in each of its runs, the share of values inside its intervals, and the promise."""
     fig = draw_lanes(held, {f"{promised:.0%} were promised": promised}, "share of the values inside the interval")
     fig.axes[0].set_xlim(0.4, 1.02)
     return fig

@@ -4,6 +4,7 @@ import fnmatch
 import functools
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -32,6 +33,24 @@ def _few_labels(weights: str, auxiliary: float = 0.0, source: str = "subj", **ho
 
 
 _few_labels.files = tasks.SentenceClasses.files  # type: ignore[attr-defined]
+
+
+def _series(source: str, **how: Any) -> Any:
+    """ETTh1 or ETTh2, or one of the series that come with statsmodels, by its name there."""
+    if source in tasks.ETT.files:
+        return tasks.ETT(source, **how)
+    from statsmodels import datasets
+
+    data = getattr(datasets, source).load_pandas().data
+    if source == "elnino":  # a row a year, a column a month
+        data = data.to_numpy()[:, 1:].ravel()
+    elif source == "sunspots":
+        data = data["SUNACTIVITY"].to_numpy()
+    seasons = {"co2": 52, "elnino": 12, "sunspots": 11}
+    return tasks.SeriesTask(data, season=seasons[source], missing="interpolate", **how)
+
+
+_series.files = {name: () for name in ("co2", "elnino", "sunspots")} | tasks.ETT.files  # type: ignore[attr-defined]
 TASKS: dict[str, Callable[..., Any]] = {
     "adding": tasks.AddingProblem,
     "binary-addition": tasks.BinaryAddition,
@@ -63,6 +82,7 @@ TASKS: dict[str, Callable[..., Any]] = {
     "group-words": tasks.GroupWords,
     "recall": tasks.AssociativeRecall,
     "selective-copying": tasks.SelectiveCopying,
+    "series": _series,
 }
 
 
@@ -247,6 +267,24 @@ def _r_transformer(task: Any, norm_layer: str = "layer", start: str = "independe
     return _whole(kind)(task, norm_layer=NORM_LAYERS[norm_layer], **how)
 
 
+def _linear(model: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+    """A forecaster that is one matrix, or two."""
+    return lambda task, **how: model(task.lookback, task.horizon, len(task.channels), outputs=_outputs(task), **how)
+
+
+def _patched(task: Any, core: str, core_arguments: dict[str, Any], width: int, **how: Any) -> nn.Module:
+    """One of ``MODELS`` of this width, which reads patches of a series."""
+    inner = SimpleNamespace(input_size=width, output_size=width, vocabulary=None)
+    made = MODELS[core](inner, **core_arguments)
+    size = (task.lookback, task.horizon, len(task.channels))
+    return models.Patched(made, *size, outputs=_outputs(task), width=(width, width), **how)
+
+
+def _outputs(task: Any) -> int | str:
+    """What a forecaster says of each value."""
+    return task.levels if task.levels == "normal" else len(task.levels or [0.5])
+
+
 MODELS: dict[str, Callable[..., nn.Module]] = {
     "rnn": _core(RNN),
     "lstm": _core(LSTM),
@@ -288,6 +326,9 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "xlnet": _given(models.XLNet, "vocabulary"),
     "xlnet-denoising": lambda task, **how: models.Denoising(models.XLNet(task.vocabulary, **how)),
     "plain-gpt": _given(models.PlainGPT, "vocabulary"),
+    "patched": _patched,
+    "nlinear": _linear(models.NLinear),
+    "dlinear": _linear(models.DLinear),
 }
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rtx_book.records.records import Record
-from rtx_book.runs.recipes import Recipe, hybrids, parallel, recurrence, returns, scenes, state_space, topics
+from rtx_book.runs.recipes import Recipe, hybrids, parallel, recurrence, returns, scenes, series, state_space, topics
 from rtx_book.runs.recipes import pretraining as texts
 from rtx_book.runs.recipes import race as plan
 from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, AGAIN_SETS, again
@@ -118,8 +118,9 @@ def returned(
     folder: Path,
     trial: Callable[[Recipe, float], Recipe] = returns.trial,
     seeds: Sequence[int] = returns.TUNING_SEEDS,
+    near: float = 1e-3,
 ) -> tuple[float | None, Runs]:
-    """The rate of a mixer: of the least median loss, or the middle one of ``RATES`` if that comes within 0.001 of it.
+    """The rate of a mixer: of the least median loss, or the middle one of ``RATES`` if that comes as ``near``.
 
     It is None while runs are missing that decide it; these are returned beside it.
     """
@@ -127,7 +128,12 @@ def returned(
     if missing:
         return None, missing
     won, middle = ranked(tried)[0], returns.RATES[1]
-    return middle if tried[middle] <= tried[won] + 1e-3 else won, []
+    return middle if tried[middle] <= tried[won] + near else won, []
+
+
+def series_rate(recipe: Recipe, folder: Path) -> tuple[float | None, Runs]:
+    """The rate of a forecaster: that of the least loss, whatever the units."""
+    return returned(recipe, folder, series.trial, returns.TUNING_SEEDS[:1], near=0.0)
 
 
 def _searched(
@@ -195,6 +201,7 @@ def next_rates(folder: Path) -> Runs:
     """Trials of what is ``TUNED``, of captions and of word vectors, seed by seed."""
     own = [returned(recipe, folder, seeds=seeds)[1] for seeds, recipes in TUNED.items() for recipe in recipes]
     own += [returned(recipe, folder, scenes.trial, scenes.SEEDS)[1] for recipe in scenes.RECIPES]
+    own += [series_rate(recipe, folder)[1] for recipe in series.RECIPES]
     own.append(_missing(texts.TRIALS, returns.TUNING_SEEDS, folder))
     return sorted(itertools.chain(*own), key=lambda run: run[1])
 

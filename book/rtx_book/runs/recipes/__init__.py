@@ -14,13 +14,27 @@ from . import (
     recurrence,
     returns,
     scenes,
+    series,
     state_space,
     topics,
 )
 from .recipe import Recipe, recipe_of
 
-_TRIED = (between, hybrids, parallel, pretraining, recurrence, returns, scenes, state_space, topics)
-_PARTS = (recurrence, topics, scenes, attention, between, parallel, pretraining, orders, state_space, hybrids, returns)
+_TRIED = (between, hybrids, parallel, pretraining, recurrence, returns, scenes, series, state_space, topics)
+_PARTS = (
+    recurrence,
+    topics,
+    scenes,
+    attention,
+    between,
+    parallel,
+    pretraining,
+    orders,
+    state_space,
+    hybrids,
+    returns,
+    series,
+)
 
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for part in _PARTS for recipe in part.RECIPES}
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from .recipe import COSINE, Recipe
-from .returns import RATES, TUNING_SEEDS
+from .returns import RATES
 
 SERIES: dict[str, dict[str, Any]] = {
     "etth1-96": {"source": "ETTh1", "lookback": 336, "horizon": 96},
@@ -62,8 +62,8 @@ def _lane(
     )
 
 
-# Each has the rate of the least loss on "valid" in a whole training with a seed that is not shown (tuning.returned), of
-# 0.003, 0.01 and 0.03, and further ones where the best is the last of its side: 0.01 where nothing else stands here.
+# Each has the rate of the least loss on "valid" in a whole training with a seed that is not shown, of 0.003, 0.01 and
+# 0.03, and further ones where the best is the last of its side (tuning.series_rate): 0.01 where nothing else stands.
 _RATES: dict[str, float] = {}
 
 # The intervals, with the last value taken out; a normal as DeepAR has it.
@@ -93,5 +93,4 @@ def trial(recipe: Recipe, lr: float) -> Recipe:
     return replace(recipe, name=f"rate-{recipe.name}-{lr:g}", about=f"{recipe.about}, rate {lr:g}", lr=lr, **short)
 
 
-TUNED_SEEDS = TUNING_SEEDS[:1]
 TRIALS = [trial(recipe, lr) for recipe in RECIPES for lr in (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, *RATES, 1e-1, 3e-1, 1.0)]
