@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from rtx_lib.plots.curves import label_lines, name_at
-from rtx_lib.plots.style import CYCLE, GREY, INK, look
+from rtx_lib.plots.style import CYCLE, GREY, INK, MARKERS, look
 
 
 def draw_season(time: Any, values: Sequence[float], correlations: Sequence[float], season: int, unit: str) -> Figure:
@@ -85,6 +85,27 @@ def draw_lanes(errors: Mapping[str, Sequence[float]], lines: Mapping[str, float]
         ax.axvline(value, color=GREY, linestyle=("--", ":", "-.")[index % 3], label=f"_{name}")
         right = value > np.mean(ax.get_xlim())
         name_at(ax, name, (value, -0.55), (-4 if right else 4, 0), ha="right" if right else "left")
+    return fig
+
+
+def draw_shares(shares: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
+    """A row for each model; its errors on each series as parts of that of a season ago, whose line stands at 1.
+
+    Parameters
+    ----------
+    shares
+        By series and model, one share for each run.
+    """
+    lanes = list(dict.fromkeys(name for own in shares.values() for name in own))
+    fig, ax = plt.subplots(figsize=(5.8, 1.4 + 0.32 * len(lanes)))
+    for index, (series, own) in enumerate(shares.items()):
+        rows = [(share, lanes.index(name)) for name, runs in own.items() for share in runs]
+        style = {"color": CYCLE[index], "marker": MARKERS[index], "linestyle": "", "alpha": 0.7}
+        ax.plot(*zip(*rows, strict=True), label=series, **style)
+    ax.axvline(1, color=GREY, linestyle="--", label="_a season ago")
+    ax.set_yticks(range(len(lanes)), lanes)
+    ax.set(xscale="log", xlabel="squared error, a season ago = 1", ylim=(len(lanes) - 0.5, -0.5))
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
     return fig
 
 
