@@ -13,7 +13,6 @@ from .bytenet import ByteNet
 from .captioner import Captioner
 from .context_rnn import ContextRNN
 from .convs2s import ConvS2S
-from .deep_indrnn import DenseIndRNN, ResidualIndRNN
 from .deep_transition import DeepTransitionGRU
 from .delta_net import DeltaNet, LinearAttention
 from .dtmt import DTMT

@@ -25,7 +25,6 @@ from rtx_lib.models.bytenet import ByteNet
 from rtx_lib.models.captioner import WAYS, Captioner
 from rtx_lib.models.context_rnn import ContextRNN
 from rtx_lib.models.convs2s import ConvS2S
-from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
 from rtx_lib.models.deep_transition import LGRU, TGRU, DeepTransitionGRU
 from rtx_lib.models.delta_net import DeltaNet, LinearAttention
 from rtx_lib.models.dtmt import DTMT
@@ -120,8 +119,6 @@ FLOATS = {
     "indrnn": partial(PlainIndRNN, D, 8, 3, OUT, length=T),
     "indrnn-before": partial(PlainIndRNN, D, 8, 3, OUT, norm="before"),
     "indrnn-after": partial(PlainIndRNN, D, 8, 3, OUT, norm="after", dropout=0.3),
-    "indrnn-residual": partial(ResidualIndRNN, D, 8, 2, OUT, length=T),
-    "indrnn-dense": partial(DenseIndRNN, D, 4, (2, 1), OUT, initial_size=8, length=T),
     "slstm": lambda: Readout(SLSTM(D), OUT),
     "slstm-conv": lambda: Readout(SLSTM(D, kernel_size=4), OUT),
     "mlstm": lambda: Readout(MLSTM(D, 2, block_size=3), OUT),
@@ -354,10 +351,9 @@ def test_shapes_and_dtypes(name):
 
 
 SMALLEST = [RNN(1, 1), LSTM(1, 1), GRU(1, 1), Readout(GRU(1, 1), 1), DeepTransitionGRU(1, 1, 0), IndRNNLayer(1, 1)]
-SMALLEST += [PlainIndRNN(1, 1, 1, 1), ResidualIndRNN(1, 1, 1, 1), DenseIndRNN(1, 1, (1,), 1, initial_size=1)]
-SMALLEST += [QRNNLayer(1, 1, window=1), QRNN(1, 1, 1, 1), DeltaNet(1, decay="head"), LinearAttention(1)]
+SMALLEST += [PlainIndRNN(1, 1, 1, 1), QRNNLayer(1, 1, window=1), QRNN(1, 1, 1, 1), DeltaNet(1, decay="head")]
 SMALLEST += [MinGRU(1), MinLSTM(1, 1), LRU(1, 1), S4D(1, 2), Mamba(1, 1, expand=1), Mamba2(1, 1, 1, expand=1)]
-SMALLEST += [RGLRU(1), GriffinBlock(1), RWKVTimeMixing(1), RWKVChannelMixing(1, 1)]
+SMALLEST += [LinearAttention(1), RGLRU(1), GriffinBlock(1), RWKVTimeMixing(1), RWKVChannelMixing(1, 1)]
 SMALLEST += [SelectiveRecurrence(1), SelectiveRecurrence(1, "positive")]
 SMALLEST += [Bag(1, 1), JordanRNN(1, 1, 1), TCN(1, 1, (1,), 1), LocalRNN(1, 1, 1)]
 SMALLEST_IDS = [
@@ -637,7 +633,6 @@ def test_a_planted_mistake_is_seen(name, monkeypatch):
 CORE, NET, MIXER = {"input_size": 3, "hidden_size": 4}, {"input_size": 3, "output_size": 2}, {"width": 4}
 WORDS, TWO = {"vocabulary": V}, {"source_vocabulary": V, "target_vocabulary": V}
 PLAIN = CORE | {"num_layers": 2, "output_size": 1}
-DENSE = NET | {"growth": 2, "block_config": (1,), "initial_size": 4}
 CONVOLVED = NET | {"channels": (5,), "kernel_size": 3}
 SENTENCE = WORDS | {"output_size": 2, "width": 8}
 # Arguments that each constructor takes, and others that it refuses beside the wrong sizes, choices and shares that its
@@ -656,9 +651,7 @@ CONSTRUCTORS = [
     (DTMT, TWO | DEEP, {"heads": 4}),
     (AttentionMixer, {"width": 8}, {"positions": "learned"}),
     (partial(MixerStack, mixer=AttentionMixer), NET | MIXED, {"layers": 0, "mlp": -0.5, "kernel_size": 0}),
-    (PlainIndRNN, PLAIN, {"magnitude": 0.5, "keep": 1.1, "input_scale": 0.0}),
-    (ResidualIndRNN, CORE | {"num_blocks": 2, "output_size": 1}, {"magnitude": 0.5, "dropout": 1.0}),
-    (DenseIndRNN, DENSE, {"block_config": (1, 0), "dropout": 1.0}),
+    (PlainIndRNN, PLAIN, {"magnitude": 0.5, "keep": 1.1, "input_scale": 0.0, "dropout": 1.0}),
     (JordanRNN, CORE | {"output_size": 2}, {}),
     (QRNN, PLAIN, {}),
     (LRU, MIXER, {"r_min": 1.0, "r_max": 1.1, "max_phase": 7.0}),
