@@ -41,7 +41,7 @@ from .tcn import TCN
 from .topic_rnn import TopicRNN
 from .transformer import CausalTransformer, Encoder, Transformer
 from .transformer_xl import TransformerXL
-from .transformer_xl_variants import AdaptiveTransformerXL, PositionedTransformerXL
+from .transformer_xl_variants import PositionedTransformerXL
 from .word2vec import Word2Vec
 from .xlnet import Denoising, TwoWayXLNet, XLNet, XLNetClassifier
 from .xlstm import MLSTM, SLSTM

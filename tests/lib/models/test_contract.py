@@ -52,7 +52,7 @@ from rtx_lib.models.tcn import TCN
 from rtx_lib.models.topic_rnn import TopicRNN
 from rtx_lib.models.transformer import CausalTransformer, Encoder, Transformer
 from rtx_lib.models.transformer_xl import TransformerXL
-from rtx_lib.models.transformer_xl_variants import AdaptiveTransformerXL, PositionedTransformerXL
+from rtx_lib.models.transformer_xl_variants import PositionedTransformerXL
 from rtx_lib.models.word2vec import Word2Vec
 from rtx_lib.models.xlnet import XLNet, XLNetClassifier
 from rtx_lib.models.xlstm import MLSTM, SLSTM
@@ -218,7 +218,6 @@ IDS = {
     "plain-gpt": partial(PlainGPT, V, **SIZE, length=T),
     "xlnet": partial(XLNet, V, **XL, dropout=0.3),
     "xl-ids": partial(TransformerXL, V, V, **XL, vocabulary=V),
-    "xl-adaptive": partial(AdaptiveTransformerXL, V, **XL, cutoffs=(2, 4), divide=2),
 }
 PAIRS = {
     "seq2seq": partial(Seq2Seq, V, V, **SEQ),
@@ -549,7 +548,7 @@ def test_dropout_acts_in_training_alone_and_can_be_repeated(name):
     assert torch.equal(model(x)[0], first) and not torch.equal(first, other)
 
 
-@names("xl-adaptive", every_push=KINDS)  # which rows of x are in a cluster is a value, so a GPU has to be waited for
+@names(every_push=KINDS)
 def test_on_a_device_nothing_is_mixed_and_nothing_waits(name):
     """Forward, the carried state and backward: all results of the pretended device are those of the CPU."""
     model, x = make(name, dtype=torch.float32), example(name, torch.float32)
@@ -691,7 +690,7 @@ CONSTRUCTORS = [
     (Transformer, TWO | SIZE, {"heads": 3, "layers": 0}),
     (SelfAttentionClassifier, SENTENCE, {"positions": "xl"}),
 ]
-LATER = {"backend", "padding", "clip", "clamp", "divide", "embedding_size"}  # looked at where they are used, if at all
+LATER = {"backend", "padding", "clip", "clamp"}  # looked at where they are used, if at all
 LATER |= {(RTransformer, "length"), (RTransformer, "embedding_dropout")}
 
 
