@@ -16,7 +16,7 @@ from .convs2s import ConvS2S
 from .deep_transition import DeepTransitionGRU
 from .delta_net import DeltaNet, LinearAttention
 from .dtmt import DTMT
-from .elmo import BidirectionalLM, ProjectedLSTM, ScalarMix
+from .elmo import BidirectionalLM, ScalarMix
 from .glove import GloVe
 from .gpt import GPT, GPTClassifier
 from .griffin import RGLRU, GriffinBlock

@@ -16,7 +16,6 @@ from support.helpers import relative_error
 from torch import nn
 
 from rtx_lib.layers import GRU, LSTM, RNN, AttentionMixer, Bag, MixerStack, Readout
-from rtx_lib.layers.characters import CharacterCNN
 from rtx_lib.layers.positions import SCHEMES
 from rtx_lib.layers.selective import SelectiveRecurrence
 from rtx_lib.layers.speculative import _cut
@@ -28,7 +27,7 @@ from rtx_lib.models.convs2s import ConvS2S
 from rtx_lib.models.deep_transition import LGRU, TGRU, DeepTransitionGRU
 from rtx_lib.models.delta_net import DeltaNet, LinearAttention
 from rtx_lib.models.dtmt import DTMT
-from rtx_lib.models.elmo import BidirectionalLM, ProjectedLSTM, ScalarMix
+from rtx_lib.models.elmo import BidirectionalLM
 from rtx_lib.models.gpt import GPT, GPTClassifier
 from rtx_lib.models.griffin import RGLRU, GriffinBlock
 from rtx_lib.models.indrnn import IndRNNLayer, PlainIndRNN
@@ -68,7 +67,6 @@ DILATED = {"width": 6, "dilations": (1, 2, 4)}
 DEEP = {"width": 4, "hidden_size": 6, "heads": 3, "encoder_depth": 1, "query_depth": 2, "decoder_depth": 1}
 GATED = {"width": 4, "encoder": [(4, 3), (6, 2)], "decoder": [(4, 3), (6, 2), (6, 6)]}
 
-CLIPPED = {"hidden_size": 6, "cell_clip": 3.0, "projection_clip": 3.0}
 MIXED = {"width": 6, "layers": 2}
 TOPICS = {"topics": 4, "hidden_size": 5}
 STORY = {"sentence_length": T, "memory_size": 4, "width": 5}
@@ -124,8 +122,6 @@ FLOATS = {
     "mlstm": lambda: Readout(MLSTM(D, 2, block_size=3), OUT),
     "mlstm-recurrent": lambda: Readout(MLSTM(D, 1, 1.0, block_size=1, form="recurrent"), OUT),
     "jordan": partial(JordanRNN, D, 4, OUT),
-    "lstm-projected": partial(ProjectedLSTM, D, 7, OUT),
-    "lstm-clipped": partial(ProjectedLSTM, D, 4, OUT, cell_clip=0.5, projection_clip=0.4),
     "qrnn": partial(QRNN, D, 6, 2, OUT),
     "qrnn-ifo": partial(QRNN, D, 6, 3, OUT, window=3, pooling="ifo"),
     "qrnn-layer": partial(QRNNLayer, D, OUT, window=1, pooling="f"),
@@ -200,7 +196,7 @@ IDS = {
     "tcn-ids": partial(TCN, V, V, (6, 6), 3, vocabulary=V),
     "elmo": partial(BidirectionalLM, V, width=5),
     "elmo-fused": partial(BidirectionalLM, V, width=5, skip=True, dropout=0.3, backend="torch"),
-    "elmo-clipped": partial(BidirectionalLM, V, width=5, **CLIPPED, skip=True, dropout=0.3),
+    "elmo-skip": partial(BidirectionalLM, V, width=5, skip=True, dropout=0.3),
     "context-rnn": lambda: ContextRNN(V, 4, 5).tell_(torch.rand(V, 4)),
     "context-lstm": lambda: ContextRNN(V, 4, 5, decay=0.5, cell="lstm").tell_(torch.rand(V, 4)),
     "topic-rnn": partial(TopicRNN, V, [0, 3], 4, 5, inference_size=6),
@@ -242,7 +238,7 @@ STORIES = {
     "memory-network-bag": partial(MemoryNetwork, V, **STORY, hops=1, encoding="bag", linear_steps=9),
 }
 MODELS = FLOATS | IDS | PAIRS | STORIES
-TWICE = ["rnn-both-ways", "lstm-both-ways", "gru-both-ways", "elmo", "elmo-fused", "elmo-clipped"]  # outputs of both
+TWICE = ["rnn-both-ways", "lstm-both-ways", "gru-both-ways", "elmo", "elmo-fused", "elmo-skip"]  # outputs of both
 BOTH_WAYS = [*TWICE, "encoder", "encoder-ids", "neural-gpu", "neural-gpu-1", "bert"]
 STATELESS = ["encoder", "encoder-ids", "bert", "bert-left", "neural-gpu", "neural-gpu-1", "plain-gpt"]
 STATELESS += ["xl-without-memory", *STORIES]
@@ -675,12 +671,8 @@ CONSTRUCTORS = [
     (partial(PositionedTransformerXL, positions="shaw"), NET | XL, {"heads": 3}),
     (ByteNet, TWO | DILATED, {"dilations": (), "unfold": 0.9, "width": 5}),
     (ConvS2S, TWO | GATED, {"encoder": (), "decoder": [(4,)], "attention": [False] * 3, "dropout": 1.0}),
-    (ProjectedLSTM, CORE | {"projection": 2}, {"cell_clip": 0.0, "projection_clip": -1.0}),
-    (BidirectionalLM, WORDS | {"width": 3}, {"cell_clip": 3.0, "projection_clip": 3.0}),
-    (BidirectionalLM, WORDS | {"width": 3} | CLIPPED, {"backend": "torch", "cell_clip": 0.0}),
+    (BidirectionalLM, WORDS | {"width": 3}, {"backend": "cudnn"}),
     (MLSTM, MIXER, {"expand": 0.0, "block_size": 3, "eps": -1e-6}),
-    (ScalarMix, {"layers": 3}, {"eps": -1.0}),
-    (CharacterCNN, {"width": 3, "filters": [(1, 2)]}, {"filters": [(0, 2)]}),
     (Seq2Seq, TWO | SEQ, {}),
     (Captioner, WORDS | SEQ | {"picture": 8}, {"picture": 6}),
     (Word2Vec, WORDS | {"width": 4}, {}),
