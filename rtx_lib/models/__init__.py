@@ -43,7 +43,7 @@ from .transformer import CausalTransformer, Encoder, Transformer
 from .transformer_xl import TransformerXL
 from .transformer_xl_variants import PositionedTransformerXL
 from .word2vec import Word2Vec
-from .xlnet import Denoising, TwoWayXLNet, XLNet, XLNetClassifier
+from .xlnet import Denoising, XLNet, XLNetClassifier
 from .xlstm import MLSTM, SLSTM
 
 keep_arguments(list(vars().values()))  # so that save() can write them down, and load() make them again
