@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from reference import official_r_transformer, official_transformers, official_txl
+from reference.deep_indrnn import DenseIndRNN, ResidualIndRNN
 from reference.furthest import furthest
 from reference.leaves import parameters, with_gradients
 from torch import Tensor, nn
@@ -18,7 +19,6 @@ from torch import Tensor, nn
 from rtx_lib.kernels import relu_recurrence
 from rtx_lib.layers import GRU, LSTM, RNN, relative_shift
 from rtx_lib.layers.official import load_official, renamed
-from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
 from rtx_lib.models.indrnn import PlainIndRNN
 from rtx_lib.models.tcn import TCN
 from rtx_lib.models.tcn import official_weights as tcn_weights
@@ -146,7 +146,7 @@ def indrnn_dense(arrays: Arrays) -> Arrays:
             rules[rf"^{re.escape(layer.format(theirs))}\."] = f"{ours}.{i}."
     width, initial = arrays["p/features.fc0.fc.weight"].shape[1], int(arrays["num_init_features"])
     classes = len(arrays["p/classifier.bias"])
-    net = DenseIndRNN(width, int(arrays["growth_rate"]), config, classes, initial_size=initial)
+    net = DenseIndRNN(width, int(arrays["growth_rate"]), config, classes, initial)
     return _indrnn_net(arrays, net, rules)
 
 

@@ -5,7 +5,6 @@ from .attention import AdditiveAttention, MultiHeadAttention, causal_mask, dot_p
 from .bag import Bag
 from .blocks import Block, FeedForward, SampleStdNorm, Stack
 from .cells import GRU, LSTM, RNN, Readout, convert_update_gate
-from .characters import CharacterCNN, spell
 from .classifier import BothWays, SentenceClassifier, StructuredAttention, WordConvolution, overlap_penalty
 from .decoding import beam_search, greedy, sample
 from .mixing import AttentionMixer, MixerStack

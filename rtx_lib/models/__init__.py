@@ -14,11 +14,10 @@ from .captioner import Captioner
 from .classical import ARIMA, ETS, STL
 from .context_rnn import ContextRNN
 from .convs2s import ConvS2S
-from .deep_indrnn import DenseIndRNN, ResidualIndRNN
 from .deep_transition import DeepTransitionGRU
 from .delta_net import DeltaNet, LinearAttention
 from .dtmt import DTMT
-from .elmo import BidirectionalLM, ProjectedLSTM, ScalarMix
+from .elmo import BidirectionalLM, ScalarMix
 from .glove import GloVe
 from .gpt import GPT, GPTClassifier
 from .griffin import RGLRU, GriffinBlock
@@ -45,9 +44,9 @@ from .tcn import TCN
 from .topic_rnn import TopicRNN
 from .transformer import CausalTransformer, Encoder, Transformer
 from .transformer_xl import TransformerXL
-from .transformer_xl_variants import AdaptiveTransformerXL, PositionedTransformerXL
+from .transformer_xl_variants import PositionedTransformerXL
 from .word2vec import Word2Vec
-from .xlnet import Denoising, TwoWayXLNet, XLNet, XLNetClassifier
+from .xlnet import Denoising, XLNet, XLNetClassifier
 from .xlstm import MLSTM, SLSTM
 
 keep_arguments(list(vars().values()))  # so that save() can write them down, and load() make them again

@@ -10,7 +10,6 @@ authors read the last step, ``y[:, -1]``; the nets here give y at every step.
 """
 
 import math
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -171,18 +170,22 @@ class IndRNN(nn.Module):
         """
         if self.embedding is not None:
             x = self.embedding(expect_ids(x, self.embedding.num_embeddings))
-        before, after = states_before(self, x, state), []
+        expect(x, ("B", "T", self.input_size), like=self.readout.weight)
+        shapes = len(self.units) * [(x.shape[0], self.readout.in_features)]
+        before, after = expect_state(state, shapes, x), []
         for linear, unit, h in zip(self.linears, self.units, before, strict=True):
             x, h = unit(linear(x), h)
             after.append(h)
         return self.readout(x), tuple(after)
 
+    @torch.no_grad()
     def constrain_(self) -> None:
         """Clamp every u to [-bound, bound] in place; call it after each step of the optimiser."""
-        clamp_(self.units, self.bound)
+        for unit in self.units:
+            unit.get_parameter("u").clamp_(-self.bound, self.bound)
 
 
-PlainIndRNN = IndRNN  # its name beside the residual and the dense net
+PlainIndRNN = IndRNN  # its name in the paper, beside a residual and a dense net
 
 
 def recurrent_bound(length: int | None, magnitude: float = 2.0) -> float:
@@ -219,18 +222,3 @@ def he_linear(inputs: int, outputs: int, scale: float = 1.0) -> nn.Linear:
     nn.init.uniform_(linear.weight, -bound, bound)
     nn.init.zeros_(linear.bias)
     return linear
-
-
-@torch.no_grad()
-def clamp_(units: nn.ModuleList, bound: float) -> None:
-    """Clamp the u of every recurrence to [-bound, bound] in place."""
-    for unit in units:
-        unit.get_parameter("u").clamp_(-bound, bound)
-
-
-def states_before(net: nn.Module, x: Tensor, state: object) -> Sequence[Tensor | None]:
-    """The state (B, N) from which each of the net's recurrences starts; ``ValueError`` if x or one does not fit."""
-    units: list[Recurrence] = list(net.units)  # type: ignore[arg-type]
-    expect(x, ("B", "T", int(net.input_size)), like=units[0].u)  # type: ignore[arg-type]
-    states: Sequence[Tensor] = expect_state(state, [(x.shape[0], len(unit.u)) for unit in units], x)
-    return states

@@ -299,7 +299,7 @@ class TransformerXL(nn.Module):
             elif "norms" in name:
                 parameter.normal_(1, 0.02)
             else:
-                parameter.normal_(0, 0.01 if "projections" in name else 0.02)
+                parameter.normal_(0, 0.02)
 
 
 def _normal(*shape: int) -> nn.Parameter:

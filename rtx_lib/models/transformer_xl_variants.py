@@ -1,11 +1,9 @@
-"""What single experiments change of Transformer-XL: other position schemes, and an adaptive softmax with its tables."""
+"""What single experiments change of Transformer-XL: other position schemes."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor, nn
 
-from rtx_lib.layers.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
 from rtx_lib.layers.attention import MultiHeadAttention
 from rtx_lib.layers.positions import make_schemes
 from rtx_lib.models.transformer_xl import TransformerXL
@@ -71,50 +69,3 @@ class PositionedTransformerXL(TransformerXL):
     def positions(self, h: Tensor, keys: int) -> dict[str, Tensor]:
         """The mask (T, S) alone."""
         return {"mask": super().positions(h, keys)["mask"]}
-
-
-class AdaptiveTransformerXL(TransformerXL):
-    """Transformer-XL over a large vocabulary: y are log-probabilities, which serve as logits.
-
-    Not under ``vmap``: how many ids a cluster has is a value.
-
-    Parameters
-    ----------
-    vocabulary
-        V, of x and of y.
-    width
-        D.
-    cutoffs, divide, embedding_size, tied
-        Of the adaptive softmax and its tables (:mod:`rtx_lib.layers.adaptive`). Their projections start from
-        N(0, 0.01^2).
-    """
-
-    def __init__(
-        self,
-        vocabulary: int,
-        *,
-        width: int,
-        cutoffs: Sequence[int] = (),
-        divide: int = 1,
-        embedding_size: int | None = None,
-        tied: bool = True,
-        **options: Any,
-    ) -> None:
-        super().__init__(width, 1, width=width, **options)  # with ends that the next lines replace
-        self.input_size = self.output_size = vocabulary
-        self.embedding = AdaptiveEmbedding(vocabulary, width, cutoffs, embedding_size=embedding_size, divide=divide)
-        self.readout = AdaptiveSoftmax(self.embedding, tied=tied)
-        self._start()
-
-    def embed(self, x: Tensor) -> Tensor:
-        """The first layer's input (B, T, D)."""
-        h: Tensor = self.embedding(x)
-        return h
-
-    def nll(self, h: Tensor, target: Tensor) -> Tensor:
-        """-log p(target) in nats, (B, T), after h (B, T, D) from `encode`.
-
-        It is much cheaper than y: a later cluster is computed for its own targets alone.
-        """
-        nll: Tensor = self.readout.nll(h, target)
-        return nll

@@ -113,17 +113,12 @@ class XLNet(nn.Module):
     vocabulary, width, heads, layers
         V, D, even, H, and the number of layers. The readout shares the table E (V, D) of the ids.
     memory
-        Most positions kept, at least 0; then there is no state.
-    clamp
-        Distances beyond it, in either direction, count as it; 0 or less: no limit. This and ``memory`` are
-        attributes that may be changed between calls.
+        Most positions kept, at least 0; then there is no state. An attribute that may be changed between calls.
     activation
         Of the feed-forward networks, ``"gelu"`` or ``"relu"``.
     inner, head_width, dropout
         As in :class:`~rtx_lib.models.transformer_xl.TransformerXL`.
     """
-
-    entries: tuple[str, ...] = ("seen", "targets", "segments")  # of a tuple that stands for x, behind the ids
 
     def __init__(
         self,
@@ -133,7 +128,6 @@ class XLNet(nn.Module):
         heads: int,
         layers: int,
         memory: int = 0,
-        clamp: int = 0,
         inner: int | None = None,
         activation: str = "gelu",
         dropout: float = 0.0,
@@ -142,7 +136,7 @@ class XLNet(nn.Module):
         super().__init__()
         shapes.expect_each(layers=layers, memory=(memory, 0), activation=(activation, sorted(ACTIVATIONS)))
         self.input_size = self.output_size = vocabulary
-        self.width, self.memory, self.clamp = width, memory, clamp
+        self.width, self.memory = width, memory
         attentions = [TwoStreamAttention(width, heads, dropout=dropout, **attention) for _ in range(layers)]
         blocks: list[Any] = [TransformerXLBlock(each, inner=inner, norm="post", dropout=dropout) for each in attentions]
         for block in blocks:
@@ -169,9 +163,9 @@ class XLNet(nn.Module):
             The memories (B, M, D), one for each layer.
         """
         if isinstance(x, tuple):
-            if not 3 <= len(x) <= 1 + len(self.entries) or x[2] is None:
-                raise ValueError(f"x must be (ids, seen, targets, ...), up to {self.entries}, got {len(x)} entries")
-            ids, how = x[0], dict(zip(self.entries, x[1:], strict=False))
+            if not 3 <= len(x) <= 4 or x[2] is None:
+                raise ValueError(f"x must be (ids, seen, targets) or with segments behind, got {len(x)} entries")
+            ids, how = x[0], dict(zip(("seen", "targets", "segments"), x[1:], strict=False))
         else:
             ids = shapes.expect_ids(x, self.input_size)
             before = causal_mask(ids.shape[1], device=ids.device).tril(-1)
@@ -199,7 +193,6 @@ class XLNet(nn.Module):
         seen: Tensor | None = None,
         targets: Tensor | None = None,
         segments: Tensor | None = None,
-        **more: Any,
     ) -> tuple[Tensor, Tensor | None, Memory | None]:
         """The content h (B, T, D), the query stream g (B, N, D), None without targets, and the state as in ``forward``.
 
@@ -214,8 +207,6 @@ class XLNet(nn.Module):
             Positions (B, N) that have a query: 0..T - 1; or T, behind the text, which sees all; or -1, none.
         segments
             Whole numbers (B, T), of which only counts whether two are equal.
-        more
-            For :meth:`encodings`.
         """
         shapes.expect_each(memory=(self.memory, 0))
         batch, length = (ids := shapes.expect_ids(ids, self.input_size, "ids").long()).shape
@@ -236,7 +227,7 @@ class XLNet(nn.Module):
             mask = torch.cat([mask, rows], dim=1)
             h = torch.cat([h, self.w.expand(*targets.shape, -1)], dim=1)
         mask = F.pad(mask, (past, 0), value=True) & (places >= 0)[..., None]  # (B, T + N, S)
-        where = self.positions(places.clamp(min=0), past, length, **more)
+        where = self.positions(places.clamp(min=0), past, length)
         where |= {"length": length, "mask": mask[:, None], "other": None}
         if segments is not None:
             own, keys = segments.gather(1, places.clamp(0, length - 1)), F.pad(segments, (past, 0))
@@ -254,19 +245,15 @@ class XLNet(nn.Module):
         kept = torch.cat([memory, content], dim=1)
         return kept[:, max(0, kept.shape[1] - self.memory) :].detach().clone()  # a view would keep all of it
 
-    def positions(self, places: Tensor, past: int, length: int, **more: Any) -> dict[str, Any]:
+    def positions(self, places: Tensor, past: int, length: int) -> dict[str, Any]:
         """Encodings of the distances M + T, ..., 1 - T, and which of them lies between pairs, (B, 1, T + N, S)."""
         columns = length - places[..., None] + torch.arange(past + length, device=places.device)  # M + T - (M + i - j)
-        return {"r": self.dropout(self.encodings(past, length, **more)), "columns": columns[:, None]}
+        return {"r": self.dropout(self.encodings(past, length)), "columns": columns[:, None]}
 
     def encodings(self, past: int, length: int) -> Tensor:
-        """Encodings of the distances, (., D)."""
-        return self.encoding.encode(self.distances(past, length), self.w.dtype)
-
-    def distances(self, past: int, length: int) -> Tensor:
-        """M + T, ..., 1 - T, none beyond the clamp."""
+        """Encodings of the distances M + T, ..., 1 - T, (., D)."""
         distances = torch.arange(past + length, -length, -1, device=self.w.device)
-        return distances.clamp(-self.clamp, self.clamp) if self.clamp > 0 else distances
+        return self.encoding.encode(distances, self.w.dtype)
 
 
 # What Hugging Face's names are here.
@@ -295,30 +282,6 @@ def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
     weights = renamed({**arrays, **turned}, OFFICIAL)
     weights = joined(weights, [f".rel_attn.{part}" for part in "qkv"], ".attention.in_proj_weight")
     return weights | {"w": weights["w"].flatten(), "readout.weight": weights["embedding.weight"]}
-
-
-class TwoWayXLNet(XLNet):
-    """XLNet in the authors' pre-training, whose rows are read from both ends and overlap.
-
-    Half of the texts are given from their end to their beginning (``encode(..., backwards=)``, bool (B,)): all their
-    distances change their sign. And only the first ``reuse`` positions of a segment enter the memory, all if None; the
-    next segment begins behind them.
-    """
-
-    entries = (*XLNet.entries, "backwards")
-    reuse: int | None = None
-
-    def remember(self, memory: Tensor, content: Tensor) -> Tensor:
-        """The last ``memory`` positions of [memory; content[:reuse]], from which no gradient goes back."""
-        shapes.expect_each(reuse=1 if self.reuse is None else self.reuse)
-        return super().remember(memory, content[:, : self.reuse])
-
-    def encodings(self, past: int, length: int, backwards: Tensor | None = None) -> Tensor:
-        """As above, (., D); for texts that are given backwards those of the opposite distances, (B, ., D)."""
-        r = super().encodings(past, length)
-        if backwards is None:
-            return r
-        return torch.where(backwards[:, None, None], self.encoding.encode(-self.distances(past, length), r.dtype), r)
 
 
 class Denoising(nn.Module):

@@ -1,7 +1,7 @@
 """Words as ids, with the special tokens of pre-training in front, and rows of different lengths in one tensor."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -113,9 +113,7 @@ def trim(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return x[:, :longest].long(), (y[:, :longest] if y.ndim == 2 else y).long()
 
 
-def expect_rows(name: str, rows: Sequence[Sequence[int]], size: int, special: Collection[int] = ()) -> None:
+def expect_rows(name: str, rows: Sequence[Sequence[int]], size: int) -> None:
     """There is a row, every row holds an id, and all ids are in 0..size-1."""
     for row in rows or ((),):
         expect_ids(torch.tensor([[*row]]), size, name)
-        if found := set(special).intersection(row):
-            raise ValueError(f"{name} must hold no special tokens, which are set here, got {min(found)}")

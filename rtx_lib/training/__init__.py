@@ -7,5 +7,4 @@ from rtx_lib.training.generation import generate
 from rtx_lib.training.history import History, TrainingDiverged
 from rtx_lib.training.loop import fit
 from rtx_lib.training.processes import Processes, check_device, choose_device
-from rtx_lib.training.rules import BertAdam, bert_schedule, gpt_finetune_schedule, gpt_pretrain_schedule
 from rtx_lib.training.schedules import drop_on_plateau, staircase, warmup_constant, warmup_cosine

@@ -1,6 +1,7 @@
 """ELMo written a second time, sentence by sentence and word by word."""
 
 import torch
+import torch.nn.functional as F
 from reference.plain_loops import blocks, sigmoid
 
 
@@ -38,3 +39,28 @@ def read(vectors, stacks, starts, skip=False):
         ends.append(last)
     layers = [torch.stack([torch.cat([f[t], b[t]]) for t in sorted(f)]) for f, b in zip(*outputs, strict=True)]
     return layers, ends
+
+
+SENTENCE_BEGINS, SENTENCE_ENDS, WORD_BEGINS, WORD_ENDS, PADDING = range(256, 261)
+
+
+def spell(sentence, length):
+    """The ids (n + 2, C) of a sentence's words, between two that mark its ends: marks, bytes in UTF-8, padding."""
+    rows = []
+    for word in ([SENTENCE_BEGINS], *(list(word.encode()) for word in sentence.split()), [SENTENCE_ENDS]):
+        row = [WORD_BEGINS, *word[: length - 2], WORD_ENDS]
+        rows.append(row + [PADDING] * (length - len(row)))
+    return torch.tensor(rows)
+
+
+def word_vectors(x, table, filters, highways, projection, f):
+    """Vectors (n, D) of words spelled in ids (n, C), in the form of Kim et al. (2016, arXiv 1508.06615).
+
+    Filters (reach, inputs, outputs) with their biases, then highways with the weights of both parts, then a map to D.
+    """
+    c = table[x].mT
+    y = f(torch.cat([F.conv1d(c, w.permute(2, 1, 0), b).amax(2) for w, b in filters], dim=1))
+    for w_t, b_t, w_h, b_h in highways:
+        t = sigmoid(y @ w_t + b_t)  # the authors' code calls it the carry gate
+        y = t * torch.relu(y @ w_h + b_h) + (1 - t) * y
+    return y @ projection[0] + projection[1] if projection else y

@@ -7,12 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rtx_lib.layers.adaptive import AdaptiveSoftmax
 from rtx_lib.layers.official import load_official
 from rtx_lib.models.transformer_xl import TransformerXL
-from rtx_lib.models.transformer_xl_variants import AdaptiveTransformerXL
 
-from .furthest import furthest
+from .adaptive import AdaptiveTransformerXL
 from .leaves import gradients, parameters
 
 Arrays = dict[str, Tensor]
@@ -38,11 +36,10 @@ LAYER = {
 def build(arrays: Arrays, tied: bool = False) -> TransformerXL:
     """A model of the file's sizes, with random weights."""
     vocabulary, width = int(arrays["n_token"]), int(arrays["d_model"])
-    tables = {"cutoffs": arrays["cutoffs"].tolist(), "divide": int(arrays["div_val"])}
-    tables["embedding_size"] = int(arrays["d_embed"])
+    tables = arrays["cutoffs"].tolist(), int(arrays["d_embed"]), int(arrays["div_val"])
     kind: Any = partial(TransformerXL, vocabulary, vocabulary, vocabulary=vocabulary)
-    if tables != {"cutoffs": [], "divide": 1, "embedding_size": width}:
-        kind = partial(AdaptiveTransformerXL, vocabulary, **tables)
+    if tables != ([], width, 1):
+        kind = partial(AdaptiveTransformerXL, vocabulary, *tables)
     named = {"heads": "n_head", "layers": "n_layer", "memory": "mem_len", "head_width": "d_head", "inner": "d_inner"}
     sizes = {ours: int(arrays[theirs]) for ours, theirs in {**named, "clamp": "clamp_len"}.items()}
     how = {"norm": "pre" if arrays["pre_lnorm"] else "post", "same_length": bool(arrays["same_length"])}
@@ -72,13 +69,13 @@ def our_parameters(official: Arrays, model: TransformerXL) -> Arrays:
     for layer in range(len(model.blocks)):
         ours |= {f"blocks.{layer}.{own}": take(f"layers.{layer}.{name}") for name, own in LAYER.items()}
         ours |= {f"blocks.{layer}.attention.{own}": take(f"r_{name}_bias") for name, own in (("w", "u"), ("r", "v"))}
-    if not isinstance(model.readout, AdaptiveSoftmax):
+    if not isinstance(model, AdaptiveTransformerXL):
         ours["embedding.weight"] = take("word_emb.emb_layers.0.weight")
         ours["readout.weight"], ours["readout.bias"] = (take(f"crit.out_layers.0.{n}") for n in ("weight", "bias"))
     else:
         clusters = model.readout.clusters
         one = "word_emb.emb_layers.1.weight" not in official
-        for i, (first, count, _) in enumerate(clusters):
+        for i, (first, count) in enumerate(clusters):
             rows, at = (slice(first, first + count), 0) if one else (slice(None), i)
             ours[f"embedding.tables.{i}"] = take(f"word_emb.emb_layers.{at}.weight")[rows]
             ours[f"readout.tables.{i}"] = take(f"crit.out_layers.{at}.weight")[rows]
@@ -106,18 +103,14 @@ def segments(model: TransformerXL, arrays: Arrays) -> tuple[Arrays, Tensor]:
         h, after = model.encode(x, state)
         scored = slice(x.shape[1] - target.shape[1], None)
         logits, _ = model(x, state)
-        both = [-logits[:, scored].log_softmax(-1).gather(2, target[..., None]).squeeze(2)]
-        if isinstance(model, AdaptiveTransformerXL):  # by the shorter way too
-            both.insert(0, model.nll(h[:, scored], target))
-        loss = both[0].mean()
+        nll = -logits[:, scored].log_softmax(-1).gather(2, target[..., None]).squeeze(2)
+        loss = nll.mean()
         if extra and x.shape[1] > extra:  # the last tokens come again: what they leave is not yet memory
             _, after = model.encode(x[:, : x.shape[1] - extra], state)
         elif extra:
             after = state
         state = after
-        name = f"seg{s}/nll"
-        outcomes |= furthest([{name: by_cluster(each.T, target.T, bounds)} for each in both], arrays)
-        outcomes[f"seg{s}/hidden_top"] = h.transpose(0, 1)
+        outcomes |= {f"seg{s}/nll": by_cluster(nll.T, target.T, bounds), f"seg{s}/hidden_top": h.transpose(0, 1)}
         for i, memory in enumerate(state or (h[:, :0],) * (len(model.blocks) + 1)):
             name, rows = f"seg{s}/mem{i}", memory.transpose(0, 1)
             outcomes[name] = in_length(rows, len(arrays[name])) if extra and name in arrays else rows

@@ -17,10 +17,31 @@ from torch import Tensor, nn
 from rtx_lib.diagnostics.attention import record_attention
 from rtx_lib.layers import causal_mask
 from rtx_lib.layers.official import load_official
-from rtx_lib.models.xlnet import PADDING, TwoWayXLNet, XLNetClassifier, official_weights
+from rtx_lib.models.xlnet import PADDING, XLNet, XLNetClassifier, official_weights
 from rtx_lib.tasks.orders import rank_in_windows, rank_of, seen_under
 
 Arrays = dict[str, Tensor]
+
+
+class TwoWayXLNet(XLNet):
+    """XLNet as the authors pre-train it, whose rows are read from both ends and overlap, and with their clamp.
+
+    Of texts that are given from their end to their beginning, ``backwards`` (B,), all distances change their sign. Only
+    the first ``reuse`` positions of a segment enter the memory. Distances beyond the clamp count as it.
+    """
+
+    clamp, reuse, backwards = 0, None, None
+
+    def remember(self, memory: Tensor, content: Tensor) -> Tensor:
+        """The last ``memory`` positions of [memory; content[:reuse]]."""
+        return super().remember(memory, content[:, : self.reuse])
+
+    def encodings(self, past: int, length: int) -> Tensor:
+        """Of the distances, (., D), or (B, ., D) where some texts are given backwards."""
+        distances = torch.arange(past + length, -length, -1, device=self.w.device)
+        distances = distances.clamp(-self.clamp, self.clamp) if self.clamp > 0 else distances
+        r, opposite = (self.encoding.encode(d, self.w.dtype) for d in (distances, -distances))
+        return r if self.backwards is None else torch.where(self.backwards[:, None, None], opposite, r)
 
 
 def build(arrays: Arrays) -> tuple[nn.Module, Arrays, Arrays]:
@@ -101,9 +122,8 @@ def segment(model: nn.Module, part: Arrays, state: Any, both_ways: bool) -> tupl
     ids, labels, mapping = part["input_ids"], part["labels"], part["target_mapping"].double()
     length = ids.shape[1]
     seen = part["perm_mask"] == 0
-    halves = torch.arange(len(ids)) >= len(ids) // 2
     how = {"seen": seen, "targets": places_in(mapping), "segments": part.get("token_type_ids")}
-    how["backwards"] = halves if both_ways else None
+    model.backwards = torch.arange(len(ids)) >= len(ids) // 2 if both_ways else None
 
     def run(**changes: Any) -> Any:
         return model.encode(ids, state, **how | changes)

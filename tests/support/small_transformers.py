@@ -5,7 +5,7 @@ from support.helpers import drawn
 
 from rtx_lib.models.transformer import CausalTransformer, Transformer
 from rtx_lib.models.transformer_xl import TransformerXL
-from rtx_lib.models.transformer_xl_variants import AdaptiveTransformerXL, PositionedTransformerXL
+from rtx_lib.models.transformer_xl_variants import PositionedTransformerXL
 
 
 def causal(seed=0, width=8, heads=2, layers=2, **options):
@@ -27,7 +27,5 @@ def sentences(batch=2, size=5, seed=0):
 
 def small_xl(seed=1, memory=4, **options):
     options = {"width": 8, "heads": 2, "layers": 2, "memory": memory, **options}
-    if options.keys() & {"cutoffs", "divide", "embedding_size"}:
-        return random_parameters(drawn(seed, AdaptiveTransformerXL, 6, **options), seed)
     kind = PositionedTransformerXL if "positions" in options else TransformerXL
     return random_parameters(drawn(seed, kind, 6, 6, **{"vocabulary": 6} | options), seed)

@@ -1,6 +1,6 @@
-"""Independent neurons: the layer, the three nets, their initialisation, their constraint and their gradients.
+"""Independent neurons: the layer, the net, its initialisation, its constraint and its gradients.
 
-That the nets compute what the authors' nets compute is tested in tests/reference/test_official.py.
+That it computes what the authors' net computes is tested in tests/reference/test_official.py.
 """
 
 import math
@@ -13,25 +13,17 @@ from support.helpers import drawn, relative_error
 from rtx_lib.diagnostics.gradients import record_states
 from rtx_lib.kernels.recurrence import relu_recurrence_loop
 from rtx_lib.models import indrnn
-from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
 from rtx_lib.models.indrnn import IndRNNLayer, PlainIndRNN, Recurrence, initialise_recurrent_, recurrent_bound
 
 pytestmark = pytest.mark.usefixtures("double")
 
-NETS = {
-    "plain": lambda **kw: PlainIndRNN(3, 6, 3, 2, **kw),
-    "residual": lambda **kw: ResidualIndRNN(3, 6, 2, 2, **kw),
-    "dense": lambda **kw: DenseIndRNN(3, 2, (2, 1), 2, initial_size=5, **kw),
-}
-RECURRENCES = {"plain": 3, "residual": 5, "dense": 9}
-every_net = pytest.mark.parametrize("name", NETS)
 every_norm = pytest.mark.parametrize("norm", [None, "before", "after"])
 
 
-def build(name, **options):
+def build(**options):
     """A net in eval mode with u of both signs and generic weights, so that no layer is dead."""
     torch.manual_seed(0)
-    net = NETS[name](**options)
+    net = PlainIndRNN(3, 6, 3, 2, **options)
     with torch.no_grad():
         for key, value in [*net.named_parameters(), *net.named_buffers()]:
             if key.endswith(".u"):
@@ -70,14 +62,13 @@ def test_the_layers_initialisation():
     assert 1.4 < layer.linear.weight.abs().max() <= 2**0.5 and not layer.linear.bias.any()
 
 
-@every_net
-def test_the_state_is_what_the_recurrence_holds(name):
+def test_the_state_is_what_the_recurrence_holds():
     """The last h of each recurrence, before normalisation and dropout, in the order in which they run."""
-    net = build(name, norm="after", dropout=0.5).train()
+    net = build(norm="after", dropout=0.5).train()
     with record_states(net) as recorded:
         _, state = net(torch.randn(4, 5, 3))
     assert all(torch.equal(h, states[-1]) for h, states in zip(state, recorded, strict=True))
-    assert len(recorded) == RECURRENCES[name] and {len(states) for states in recorded} == {5}
+    assert len(recorded) == 3 and {len(states) for states in recorded} == {5}
 
 
 @every_norm
@@ -100,9 +91,8 @@ def test_dropout_holds_for_a_whole_sequence(norm):
     assert torch.equal(unit.eval()(z, None)[0], unit(z, None)[0]) and (unit(z, None)[0] != 0).all()
 
 
-@every_net
-def test_dropout_acts_after_every_layer_and_not_on_the_input(name):
-    net = build(name, norm="after", dropout=0.5).train()
+def test_dropout_acts_after_every_layer_and_not_on_the_input():
+    net = build(norm="after", dropout=0.5).train()
     x = torch.randn(4, 5, 3)
     runs = []
     for _ in range(2):
@@ -140,10 +130,9 @@ def test_initial_recurrent_weights_lie_in_their_ranges():
     assert 0.99 < initialise_recurrent_(u, None, 3).max() <= 1 and u.min() >= 0
 
 
-@every_net
 @pytest.mark.parametrize("near_one", [True, False])
-def test_the_last_recurrence_starts_near_one(name, near_one):
-    net = drawn(3, NETS[name], length=20, magnitude=2, keep=0.8, last_near_one=near_one)
+def test_the_last_recurrence_starts_near_one(near_one):
+    net = drawn(3, PlainIndRNN, 3, 6, 3, 2, length=20, magnitude=2, keep=0.8, last_near_one=near_one)
     *others, last = recurrent_weights(net)
     low, bound = 0.8 ** (1 / 20), 2 ** (1 / 20)
     assert all(u.min() >= 0 and u.max() <= bound for u in others) and last.max() <= bound
@@ -151,9 +140,8 @@ def test_the_last_recurrence_starts_near_one(name, near_one):
     assert (last.min() >= low) == near_one and last.min() >= 0
 
 
-@every_net
-def test_the_constraint_clamps_u_alone(name):
-    net = build(name, length=5, norm="after")
+def test_the_constraint_clamps_u_alone():
+    net = build(length=5, norm="after")
     assert net.bound == 2**0.2
     before = recurrent_weights(net)
     with torch.no_grad():
@@ -194,20 +182,11 @@ def test_initial_weights_of_the_plain_net(options, first, above):
     assert not any(linear.bias.any() for linear in (*net.linears, net.readout))
 
 
-@pytest.mark.parametrize("name", ["residual", "dense"])
-def test_initial_weights_of_the_deep_nets(name):
-    net = drawn(0, NETS[name], length=50)
-    assert all(0.6 * 65**-0.5 < largest(linear) <= 65**-0.5 for linear in net.linears)
-    assert 0.6 < largest(net.readout) <= 1
-    assert all((unit.bn.weight == 1).all() and (unit.bn.bias == 0).all() for unit in net.units)
-
-
 # ---- bad input
 
 
-@every_net
-def test_autocast_keeps_the_recurrence_in_full_precision(name):
-    net, x = build(name, norm="after").float(), torch.randn(2, 6, 3, dtype=torch.float32)
+def test_autocast_keeps_the_recurrence_in_full_precision():
+    net, x = build(norm="after").float(), torch.randn(2, 6, 3, dtype=torch.float32)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         y, state = net(x)
     assert {h.dtype for h in state} == {torch.float32} and relative_error(y.float(), net(x)[0]) < 0.05
@@ -222,10 +201,7 @@ def test_the_backend_is_the_kernels(monkeypatch):
 
     monkeypatch.setattr(indrnn, "relu_recurrence", kernel)
     x = torch.zeros(2, 5, 3)
-    for name in NETS:
-        NETS[name](backend="scan").eval()(x)
-        assert asked == ["scan"] * RECURRENCES[name]
-        asked.clear()
+    PlainIndRNN(3, 6, 3, 2, backend="scan").eval()(x)
     IndRNNLayer(3, 4, backend="loop")(x)
     IndRNNLayer(3, 4)(x)
-    assert asked == ["loop", "auto"]
+    assert asked == ["scan", "scan", "scan", "loop", "auto"]

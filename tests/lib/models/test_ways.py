@@ -22,7 +22,6 @@ pytestmark = [
 EXCUSED = {
     "jvp": ["plain-gpt", "convs2s", "convs2s-last", "rg-lru", "rg-lru-heads", "griffin", "griffin-heads"],
     "second": ["plain-gpt", "convs2s", "convs2s-last"],  # ConvS2S scales some gradients
-    "vmap": ["xl-adaptive"],  # how many ids a cluster has is a value
 }
 # Of any length once exported; in the others a loop over steps, chunks or words is rolled out, as long as it was.
 ANY_LENGTH = ("bag", "mixers-none", "mixers-rotary", "mixers-alibi")

@@ -1,37 +1,26 @@
 """GPT's input transformations, by hand."""
 
+from functools import partial
+
 from support.helpers import refusals
 
-from rtx_lib.tasks.gpt_inputs import GPTInputs
+from rtx_lib.tasks.gpt_inputs import gpt_row
 
-START, DELIMITER, EXTRACT = 20, 21, 22
-
-
-def inputs(**how) -> GPTInputs:
-    return GPTInputs(**{"start": START, "delimiter": DELIMITER, "extract": EXTRACT, "size": 23, "length": 8} | how)
+row = partial(gpt_row, start=20, delimiter=21, extract=22)
 
 
-def test_every_task_by_hand() -> None:
-    make = inputs()
-    assert make.classification([5, 6]) == [START, 5, 6, EXTRACT]
-    assert make.entailment([5, 6], [7]) == [START, 5, 6, DELIMITER, 7, EXTRACT]
-    assert make.similarity([5, 6], [7]) == ([20, 5, 6, 21, 7, 22], [20, 7, 21, 5, 6, 22])
-    assert make.multiple_choice([5], [[6], [7, 8]]) == [[20, 5, 21, 6, 22], [20, 5, 21, 7, 8, 22]]
+def test_rows_by_hand() -> None:
+    assert row([5, 6]) == [20, 5, 6, 22]
+    assert row([5, 6], [7]) == [20, 5, 6, 21, 7, 22]
+    assert row([5], [7, 8], []) == [20, 5, 21, 7, 8, 21, 22]
 
 
-def test_a_row_may_be_as_long_as_the_positions() -> None:
-    assert len(inputs().entailment([5, 6, 7], [8, 9])) == 8
-
-
-LONG = "length of text with its special tokens must be at least 1 and at most 8, got 9"
+BOTH = "start, delimiter and extract must be three ids that no text holds, and none 0, got 20, 21 and 22"
 test_what_is_not_allowed = refusals(
     [
-        (lambda: inputs(extract=23), "start, delimiter and extract must hold ids from 0 to 22, got 23"),
-        (lambda: inputs(delimiter=START), "start, delimiter and extract must differ from each other"),
-        (lambda: inputs().entailment([5, 6, 7], [8, 9, 10]), LONG),
-        (lambda: inputs().entailment([5], []), "text must hold ids of shape"),
-        (lambda: inputs().classification([23]), "text must hold ids from 0 to 22, got 23"),
-        (lambda: inputs().classification([5, EXTRACT]), "text must hold no special tokens, which are set here, got 22"),
+        (lambda: row([5], delimiter=20), BOTH.replace("21", "20")),
+        (lambda: row([5], [6, 22]), BOTH),
+        (lambda: row([0]), BOTH),
     ],
     plain=True,
 )
