@@ -154,12 +154,7 @@ def check_hidden_units(answer: Callable[[int, int, int], int]) -> None:
     }
     named = {message: closest(**changes) for message, changes in slips.items()}
     named["this is the most that fits: the closest number may lie above the budget"] = most
-    if wrong := compare_cases(answer, closest(), named, cases):
-        (budget, inputs, outputs), number = wrong
-        assert isinstance(number, int), f"the function must return a whole number, it returned {number!r}"
-        made, closer = size(number, inputs, outputs), closest()(budget, inputs, outputs)
-        what = f"budget {budget:,}, {inputs} inputs, {outputs} outputs"
-        raise AssertionError(f"{what}: {number} units make {made:,} parameters, {closer} come closer")
+    compare_cases(answer, closest(), named, cases)
 
 
 @exercise()
