@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rtx_book.paths import texts
+
 Case = tuple[Any, ...]
 
 
@@ -153,6 +155,11 @@ def compare_cases(
     case, value, true = next(row for row in zip(cases, given, wanted, strict=True) if row[1] != row[2])
     told = ", ".join(map(str, case))
     raise AssertionError(f"{value!r} for {told} is not right, by none of the usual slips: it is {true!r}")
+
+
+def judged(name: str) -> dict[str, tuple[bool, str]]:
+    """Statements, each with its truth and the reason, from ``judged.yml``."""
+    return {one["says"]: (one["holds"], one["because"]) for one in texts("checks/judged.yml")[name]}
 
 
 def judge(

@@ -9,31 +9,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare, compare_cases, compare_together, draw, exercise, judge, shifted
+from rtx_book.checks.answers import (
+    as_tensor,
+    compare,
+    compare_cases,
+    compare_together,
+    draw,
+    exercise,
+    judge,
+    judged,
+    shifted,
+)
 
-# What the last exercise asks: whether it is so, and why.
-BORDER = {
-    "value: tokens of segment 1 -> output of segment 2": (
-        True,
-        "the memory holds what the layers computed for segment 1: other tokens there, other outputs here",
-    ),
-    "gradient: loss of segment 1 -> embeddings of segment 1": (
-        True,
-        "inside a segment nothing is cut: each segment's own loss trains what the segment read",
-    ),
-    "gradient: loss of segment 2 -> embeddings of segment 1": (
-        False,
-        "the memory is detached: values cross the border and gradients do not",
-    ),
-    "gradient: loss of segment 2 -> W_k, through keys made from the memory": (
-        True,
-        "only the memory is detached: its keys are made from it in segment 2, by W_k as it is now, and they train W_k",
-    ),
-    "gradient: loss of segment 2 -> W_k, through what segment 1 computed with it": (
-        False,
-        "how the memory came about is forgotten: the graph of segment 1 is no part of the graph of segment 2",
-    ),
-}
+BORDER = judged("border")
+"""What the last exercise asks: whether it is so, and why."""
 
 
 @exercise("Right: row i moves T - 1 - i places to the left, so that each score stands at its key.")
