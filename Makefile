@@ -5,14 +5,13 @@ PROFILE ?= book
 K ?=
 WORKERS ?= logical
 URL ?=
-NAME ?=
 RTX_DOWNLOAD ?= 1
 STRICT ?=
 JOBS ?= 2
 GPU_PYTHON ?=
 GPU_DEVICE ?= cuda
 GPU_OUT ?= _build/gpu
-export RTX_DOWNLOAD STRICT NAME
+export RTX_DOWNLOAD STRICT
 
 # The data that the chapters use where they find it; `make data TRY=` fails where one file cannot be had.
 TRY := --try
@@ -30,7 +29,7 @@ CHECKED := $(addprefix tests/,lib reference support book/test_press.py book/reco
 phase = @start=$$(date +%s); echo "== $(1)"; $(2) || exit 1; echo "   $(1): $$(( $$(date +%s) - start )) s"
 
 .DEFAULT_GOAL := help
-.PHONY: help data replicate live book notebooks check test weekly gpu gpu-merge lint serve clean set-repo set-author publish-check setup setup-tests
+.PHONY: help data replicate live book notebooks check test weekly gpu gpu-merge lint serve clean set-repo publish-check setup setup-tests
 
 help:
 	@echo 'make book             set up .venv, fetch data, run the notebooks, build the site, print where it is'
@@ -47,7 +46,6 @@ help:
 	@echo 'make lint             ruff, mypy, codespell and eslint only'
 	@echo 'make serve            show the built site at http://127.0.0.1:8000'
 	@echo 'make set-repo URL=... write the address of your repository into the book'
-	@echo 'make set-author NAME="Ada Lovelace and {A group}"   write who you are into the book and its citation'
 	@echo 'make publish-check    fail unless the book knows its repository and its author'
 	@echo 'make clean            remove what was built (.venv and downloaded data stay)'
 	@echo
@@ -100,9 +98,6 @@ serve:
 
 set-repo:
 	@$(PYTHON) book/rtx_book/build/repository.py set "$(URL)"
-
-set-author:
-	@$(PYTHON) book/rtx_book/build/repository.py author "$$NAME"
 
 publish-check:
 	@$(PYTHON) book/rtx_book/build/repository.py check

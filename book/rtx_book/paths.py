@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 PACKAGE = Path(__file__).resolve().parent
 
@@ -12,6 +13,13 @@ def book_file(name: str) -> Path:
     """A file of the book, or a folder: ``book/NAME`` of a checkout, else ``rtx_book/NAME``."""
     checkout = PACKAGE.parent / name
     return checkout if checkout.exists() else PACKAGE / name
+
+
+def texts(name: str) -> Any:
+    """What a YAML file of this package says: texts that its modules draw or compare."""
+    import yaml  # speed is measured where there may be none
+
+    return yaml.safe_load((PACKAGE / name).read_text(encoding="utf-8"))
 
 
 def results_folder() -> Path:

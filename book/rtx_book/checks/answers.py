@@ -1,5 +1,6 @@
 """What the checks share: an answer that is not there yet, and one that is compared with what usual slips give."""
 
+import copy
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -7,8 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-Case = tuple[int, ...]
-Count = Callable[..., int]
+from rtx_book.paths import texts
+
+Case = tuple[Any, ...]
 
 
 def exercise(right: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -60,7 +62,12 @@ def refuse(slips: Mapping[str, Any], given: Callable[[Any], bool]) -> None:
 
 
 def compare(
-    given: object, right: Tensor, slips: dict[str, Tensor], tolerance: float = 1e-10, seen: Tensor | None = None
+    given: object,
+    right: Tensor,
+    slips: dict[str, Tensor],
+    tolerance: float = 1e-10,
+    seen: Tensor | None = None,
+    case: str = "",
 ) -> None:
     """Return if the right result was given, to within ``tolerance`` in every entry.
 
@@ -74,24 +81,42 @@ def compare(
         What it returns after a usual slip, by the message that names the slip.
     seen
         The entries that count, all if None.
+    case
+        What every message begins with, one of several results that are compared.
 
     Raises
     ------
     AssertionError
-        With the message of the slip whose result was given, or a plain one.
+        With the message of the slip whose result was given, or with the first wrong entry.
     """
     found = as_tensor(given)
-    assert found.shape == right.shape, f"the shape must be {tuple(right.shape)}, it is {tuple(found.shape)}"
+    assert found.shape == right.shape, f"{case}the shape must be {tuple(right.shape)}, it is {tuple(found.shape)}"
     counts = torch.ones(right.shape, dtype=torch.bool) if seen is None else seen
-    assert found[counts].isfinite().all(), "the result holds numbers that are not finite"
+    assert found[counts].isfinite().all(), f"{case}the result holds numbers that are not finite"
 
     def off(other: Tensor) -> float:
         return float((found.double() - other.double())[counts].abs().max())
 
     if off(right) < tolerance:
         return
-    refuse(slips, lambda wrong: not off(wrong) > tolerance)
-    raise AssertionError(f"off by {off(right):.3g}, by none of the usual slips")
+    refuse({case + message: slip for message, slip in slips.items()}, lambda wrong: not off(wrong) > tolerance)
+    at = tuple(((found.double() - right.double()).abs().ge(tolerance) & counts).nonzero()[0].tolist())
+    what = f"the entry {list(at)}" if at else "the result"
+    value, true = (f"{given[at].item():.6g}" for given in (found, right))
+    raise AssertionError(f"{case}{what} must be {true}, it is {value}, by none of the usual slips")
+
+
+def compare_together(cases: Mapping[str, Mapping[str, Tensor]]) -> None:
+    """As :func:`compare`, where a slip is named only if it is made in all cases.
+
+    A case, by what it is called, has what is "given" and what is "right", and by its message what each slip gives.
+    """
+    every = {name: flat([own[name] for own in cases.values()]) for name in next(iter(cases.values()))}
+    given, right = every.pop("given"), every.pop("right")
+    if not torch.equal(given, right):
+        refuse(every, given.equal)
+    for case, own in cases.items():
+        compare(own["given"], own["right"], {}, case=case)
 
 
 def compare_number(
@@ -111,20 +136,30 @@ def compare_number(
 
 
 def compare_cases(
-    answer: Count, right: Count, slips: Mapping[str, Count], cases: Sequence[Case]
-) -> tuple[Case, int] | None:
-    """None where a whole number is right in all cases, else the first case where it is not, and what was given there.
+    answer: Callable[..., Any],
+    right: Callable[..., Any],
+    slips: Mapping[str, Callable[..., Any]],
+    cases: Sequence[Case],
+) -> None:
+    """Return if a function gives what is right in all cases.
 
     Raises
     ------
     AssertionError
-        With the message of a slip that gives what was given in every case.
+        With the message of a slip that gives what was given in every case, or else with the first wrong case.
     """
-    given, wanted = ([function(*case) for case in cases] for function in (answer, right))
+    given, wanted = ([function(*copy.deepcopy(case)) for case in cases] for function in (answer, right))
     if given == wanted:
-        return None
+        return
     refuse(slips, lambda slip: given == [slip(*case) for case in cases])
-    return next((case, value) for case, value, true in zip(cases, given, wanted, strict=True) if value != true)
+    case, value, true = next(row for row in zip(cases, given, wanted, strict=True) if row[1] != row[2])
+    told = ", ".join(map(str, case))
+    raise AssertionError(f"{value!r} for {told} is not right, by none of the usual slips: it is {true!r}")
+
+
+def judged(name: str) -> dict[str, tuple[bool, str]]:
+    """Statements, each with its truth and the reason, from ``judged.yml``."""
+    return {one["says"]: (one["holds"], one["because"]) for one in texts("checks/judged.yml")[name]}
 
 
 def judge(

@@ -11,7 +11,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare, draw, exercise, refuse
+from rtx_book.checks.answers import as_tensor, compare, compare_cases, draw, exercise, refuse
 from rtx_lib.tasks.byte_pairs import join, merge
 
 Pair = tuple[str, str]
@@ -33,9 +33,6 @@ def check_encode(answer: Callable[[list[str], list[Pair]], list[str]]) -> None:
                 word = join(word, choose(found))
         return word
 
-    def first(found: list[Pair]) -> Pair:
-        return min(found, key=ranks.__getitem__)
-
     def in_one_place(word: list[str]) -> list[str]:
         for pair in _MERGES:
             if pair in (there := [*pairwise(word)]):
@@ -50,31 +47,20 @@ def check_encode(answer: Callable[[list[str], list[Pair]], list[str]]) -> None:
             text = text[len(out[-1]) :]
         return out
 
-    def last(found: list[Pair]) -> Pair:
-        return max(found, key=ranks.__getitem__)
-
-    def leftmost(found: list[Pair]) -> Pair:
-        return found[0]
-
     order = "at each turn the pair that was learned first is joined"
+    one_turn = "this stops after one turn: what was joined may be half of another pair"
     by_place = f"this joins the leftmost pair that is a merge: {order}, which may stand further right"
+    by_rank = ranks.__getitem__
     slips: dict[str, Callable[[list[str]], list[str]]] = {
         "the word came back as it was: the list `word` holds letters that stand side by side": list,
-        by_place: partial(joined, choose=leftmost),
+        by_place: partial(joined, choose=lambda found: found[0]),
         f"this takes the longest piece that fits, from the left: {order}, whatever it is part of later": longest,
-        f"this joins the pair that was learned last: {order}": partial(joined, choose=last),
-        "this stops after one turn: what was joined may be half of another pair": partial(
-            joined, choose=first, turns=1
-        ),
+        f"this joins the pair that was learned last: {order}": partial(joined, choose=partial(max, key=by_rank)),
+        one_turn: partial(joined, choose=partial(min, key=by_rank), turns=1),
         "a pair is joined wherever it stands in the word, and this does it in one place": in_one_place,
     }
-    given = [answer([*word], [*_MERGES]) for word in _WORDS]
-    for word, found in zip(_WORDS, given, strict=True):
-        assert isinstance(found, list), f"the function must return a list of pieces, it returned {type(found).__name__}"
-        assert "".join(found) == word, f"the pieces of {word!r} must spell it, got {found}"
-    refuse({message: [slip([*word]) for word in _WORDS] for message, slip in slips.items()}, lambda w: w == given)
-    for word, found in zip(_WORDS, given, strict=True):
-        assert found == merge([*word], ranks), f"{word!r} does not fall into {found}: {order}, until none is left"
+    cases = [([*word],) for word in _WORDS]
+    compare_cases(lambda word: answer(word, [*_MERGES]), lambda word: merge(word, ranks), slips, cases)
 
 
 NATS, PIECES, WORDS = 2.5, 1300, 1000

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise, flat
+from rtx_book.checks.answers import as_tensor, compare_number, compare_together, draw, exercise
 
 _ORDERS = ([2, 0, 3, 1], [4, 3, 2, 0, 1], [1, 2, 0], [0, 1, 2, 3, 4, 5], [5, 2, 4, 0, 1, 3])
 
@@ -21,14 +21,14 @@ def check_seen(answer: Callable[[Tensor], Tensor]) -> None:
     ``order`` (T,) lists positions: order[0] is predicted first.
     """
     by_place = "order lists positions; what is compared is each position's place in it, the rank: order.argsort()"
-    masks: dict[str, list[Tensor]] = {}
+    masks = {}
     for order in map(torch.tensor, _ORDERS):
         rank, index = order.argsort(), torch.arange(len(order))
         found = as_tensor(answer(order.clone()))
         assert found.shape == (len(order),) * 2, f"the shape must be {(len(order),) * 2}, it is {tuple(found.shape)}"
         assert found.dtype == torch.bool, f"the mask must hold True and False, it is of {found.dtype}"
         seen = rank[None] < rank[:, None]
-        every = {
+        masks[f"the order {order.tolist()}: "] = {
             "given": found,
             "right": seen,
             by_place: order[None] < order[:, None],
@@ -37,10 +37,7 @@ def check_seen(answer: Callable[[Tensor], Tensor]) -> None:
             "this is the contrary: a word sees what comes before it in the order, not behind it": ~seen,
             "this is the mask from left to right, whatever the order": index[None] < index[:, None],
         }
-        for name, mask in every.items():
-            masks.setdefault(name, []).append(mask)
-    slips = {name: flat(own) for name, own in masks.items()}
-    compare(slips.pop("given"), slips.pop("right"), slips)
+    compare_together(masks)
 
 
 @exercise("Right: one token in six is a target, 510 / 6.")

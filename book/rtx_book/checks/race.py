@@ -9,41 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, compare_cases, exercise, judge
+from rtx_book.checks.answers import compare, compare_cases, exercise, judge, judged
 
-# What the last exercise asks: whether the report supports its conclusion, and why.
-REPORTS: dict[str, tuple[bool, str]] = {
-    "The learning rate of each model is the one with the best test accuracy. Model A is then ahead of B on the test.": (
-        False,
-        "what was used to choose can no longer be used to judge. The best of several tries on the test split had some "
-        "luck on the test split: choose on the validation split",
-    ),
-    "Both models may choose among the same four rates, on the validation split. Then each runs five times with new "
-    "seeds, and no seed of B reaches any of A. A is better at this budget.": (
-        True,
-        "the same tuning, seeds that took no part in it, and no overlap: one can hardly ask more of five seeds",
-    ),
-    "Model A has 60,000 parameters, 50,000 of them in an embedding of ids. Model B reads numbers and has 60,000 "
-    "parameters, no embedding. The models are of equal size.": (
-        False,
-        "an embedding is a table of which one row is used at a time: the parts that compute differ by a factor of six",
-    ),
-    "At 1,000 steps A is ahead of B. One step of A takes five times as long. A is the more efficient model.": (
-        False,
-        "equal steps are not equal costs: B could have made 5,000 steps in that time. Compare at equal costs",
-    ),
-    "The medians are 0.92 and 0.90, and the five values of each lie between 0.86 and 0.95. The report draws no "
-    "conclusion about which is better.": (
-        True,
-        "the values of one reach well into those of the other: five seeds cannot tell the models apart",
-    ),
-    "Two of five runs of A diverged. The other three have a median of 0.97, and the five of B one of 0.93. A is "
-    "better.": (
-        False,
-        "a run that diverged is a result, and worse than all the others: with the two, the median of A is its worst "
-        "finished run, and it fails two times in five",
-    ),
-}
+REPORTS = judged("reports")
+"""What the last exercise asks: whether the report supports its conclusion, and why."""
 
 
 @exercise("Right: quantiles of the medians of the draws.")
@@ -154,12 +123,7 @@ def check_hidden_units(answer: Callable[[int, int, int], int]) -> None:
     }
     named = {message: closest(**changes) for message, changes in slips.items()}
     named["this is the most that fits: the closest number may lie above the budget"] = most
-    if wrong := compare_cases(answer, closest(), named, cases):
-        (budget, inputs, outputs), number = wrong
-        assert isinstance(number, int), f"the function must return a whole number, it returned {number!r}"
-        made, closer = size(number, inputs, outputs), closest()(budget, inputs, outputs)
-        what = f"budget {budget:,}, {inputs} inputs, {outputs} outputs"
-        raise AssertionError(f"{what}: {number} units make {made:,} parameters, {closer} come closer")
+    compare_cases(answer, closest(), named, cases)
 
 
 @exercise()

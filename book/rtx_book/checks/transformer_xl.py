@@ -9,31 +9,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare, compare_cases, draw, exercise, judge, shifted
+from rtx_book.checks.answers import (
+    as_tensor,
+    compare,
+    compare_cases,
+    compare_together,
+    draw,
+    exercise,
+    judge,
+    judged,
+    shifted,
+)
 
-# What the last exercise asks: whether it is so, and why.
-BORDER = {
-    "value: tokens of segment 1 -> output of segment 2": (
-        True,
-        "the memory holds what the layers computed for segment 1: other tokens there, other outputs here",
-    ),
-    "gradient: loss of segment 1 -> embeddings of segment 1": (
-        True,
-        "inside a segment nothing is cut: each segment's own loss trains what the segment read",
-    ),
-    "gradient: loss of segment 2 -> embeddings of segment 1": (
-        False,
-        "the memory is detached: values cross the border and gradients do not",
-    ),
-    "gradient: loss of segment 2 -> W_k, through keys made from the memory": (
-        True,
-        "only the memory is detached: its keys are made from it in segment 2, by W_k as it is now, and they train W_k",
-    ),
-    "gradient: loss of segment 2 -> W_k, through what segment 1 computed with it": (
-        False,
-        "how the memory came about is forgotten: the graph of segment 1 is no part of the graph of segment 2",
-    ),
-}
+BORDER = judged("border")
+"""What the last exercise asks: whether it is so, and why."""
 
 
 @exercise("Right: row i moves T - 1 - i places to the left, so that each score stands at its key.")
@@ -44,34 +33,20 @@ def check_shift(answer: Callable[[Tensor], Tensor]) -> None:
     S - 1 - c, so that key j finds its score, for the distance M + i - j, in column j + T - 1 - i. Keys after the query
     (j > M + i) are masked later, and may hold anything.
     """
-    cases = [(4, 0), (4, 3), (1, 4)]
-    results = [_shift_case(answer, *case) for case in cases]
-    wrong = [~((given - right).abs() <= 1e-10) for given, right, _ in results]
-    if not any(case.any() for case in wrong):
-        return
-    for message in results[0][2]:
-        assert not all(torch.equal(given, slips[message]) for given, _, slips in results), message
-    at = next(at for at, case in enumerate(wrong) if case.any())
-    (T, M), (given, _, _) = cases[at], results[at]
-    assert wrong[at][0, 0].any(), "right for the first head of the first example only: leave the axes in front alone"
-    i, j = (int(place) for place in wrong[at][0, 0].nonzero()[0])
-    raise AssertionError(
-        f"{_remark(T, M)}query {i}, key {j}: the score for the distance {M + i - j} belongs here, "
-        f"{_cell(given[0, 0, i, j])} stands here"
-    )
+    cases = {}
+    for T, M in ((4, 0), (4, 3), (1, 4)):
+        case = f"T = {T}, S = {M + T}; of query i and distance d the score is 100 (i + 1) + d: "
+        hidden = torch.ones(T, M + T, dtype=torch.bool).triu(M + 1)
+        cases[case] = {name: y.masked_fill(hidden, 0) for name, y in _shifts(answer, T, M, case).items()}
+    compare_together(cases)
 
 
-def _remark(T: int, M: int) -> str:
-    return f"right for M = 0, wrong for T = {T}, M = {M} (there are T rows of S = M + T columns): " if M else ""
-
-
-def _shift_case(answer: Callable[[Tensor], Tensor], T: int, M: int) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-    """What was given, what is right, and what usual slips give, each with zeros where the mask hides it."""
+def _shifts(answer: Callable[[Tensor], Tensor], T: int, M: int, case: str) -> dict[str, Tensor]:
+    """What was given, what is right, and what usual slips give."""
     S = M + T
     row, column = torch.arange(T)[:, None], torch.arange(S)
     cells = 100 * (row + 1) + (S - 1 - column)  # a cell names its query and its distance
     x = (cells + torch.arange(0, 6000, 1000).view(2, 3, 1, 1)).double()
-    counted_up = shifted(x, M + row - 2 * column)
 
     def stacked(front: int, back: int, first: int) -> Tensor:
         """A zero column in front or behind, the same numbers in rows of T, the first or the last of these left out."""
@@ -81,11 +56,15 @@ def _shift_case(answer: Callable[[Tensor], Tensor], T: int, M: int) -> tuple[Ten
     try:
         given = as_tensor(answer(x.clone()))
     except RuntimeError as error:  # as view and cat raise
-        raise AssertionError(f"{_remark(T, M)}torch says: {error}") from error
-    assert given.shape == x.shape, f"{_remark(T, M)}the shape must be {tuple(x.shape)}, it is {tuple(given.shape)}"
-    slips = {
+        raise AssertionError(f"{case}torch says: {error}") from error
+    assert given.shape == x.shape, f"{case}the shape must be {tuple(x.shape)}, it is {tuple(given.shape)}"
+    return {
+        "given": given,
+        "right": shifted(x, T - 1 - row),
         "nothing has moved: these are still the scores by distance": x,
-        "the columns are read as distances 0, 1, 2, ...: they run from S - 1 down to 0": counted_up,
+        "the columns are read as distances 0, 1, 2, ...: they run from S - 1 down to 0": shifted(
+            x, M + row - 2 * column
+        ),
         "the rows move the wrong way: it is T - 1 - i places to the left": shifted(x, row + 1 - T),
         "row i moves i places: it is the last row that stays, and the first that moves furthest": shifted(x, row),
         "row i moves i places, and to the right: it is T - 1 - i places to the left": shifted(x, -row),
@@ -96,18 +75,6 @@ def _shift_case(answer: Callable[[Tensor], Tensor], T: int, M: int) -> tuple[Ten
         "the zeros are put behind: the column of zeros comes first": stacked(0, 1, 1),
         "the zeros are put behind, and the last row is dropped": stacked(0, 1, 0),
     }
-
-    def seen(scores: Tensor) -> Tensor:
-        return torch.where(column <= M + row, scores, 0)
-
-    return seen(given), seen(shifted(x, T - 1 - row)), {message: seen(slip) for message, slip in slips.items()}
-
-
-def _cell(value: Tensor) -> str:
-    number = value.item()
-    if 100 <= number < 1000 and number % 1 == 0:
-        return f"that of query {int(number) // 100 - 1} for the distance {int(number) % 100}"
-    return f"{number:g}"
 
 
 @exercise("Right: the last positions of old and new, as values alone.")
@@ -196,6 +163,10 @@ def check_reach(answer: Callable[[int, int, int], int]) -> None:
     cases = [(1, 4, 4), (2, 4, 4), (3, 8, 4), (3, 0, 4), (3, 2, 4), (2, 6, 4), (4, 5, 1), (3, 1, 5)]
     whatever = "each layer reaches by the memory, whatever the segment's length"
     again = "every layer adds the segment again: only the last position of the last segment stands at its end"
+    inside = (
+        "right where the memory is a whole number of segments. Else its oldest row stands inside a segment, and did "
+        "not look back from there but from the start of that segment"
+    )
     itself = "the segment itself counts too: its last position looks back T - 1 before the memory begins"
     slips = {
         "this counts positions: the distance to the furthest is one less": lambda n, M, T: reach(n, M, T) + 1,
@@ -207,14 +178,9 @@ def check_reach(answer: Callable[[int, int, int], int]) -> None:
         "the segment itself counts too, and one memory for each layer": lambda n, M, T: n * M,
         "this is the reach of one layer: a memory's rows have themselves read a memory": lambda n, M, T: M + T - 1,
         again: lambda n, M, T: n * (M + T - 1),
+        inside: lambda n, M, T: n * M + T - 1,
     }
-    if wrong := compare_cases(answer, reach, slips, cases):
-        assert any(answer(n, M, T) != reach(n, M, T) for n, M, T in cases if M % T == 0), (
-            "right where the memory is a whole number of segments. Else its oldest row stands inside a segment, "
-            "and did not look back from there but from the start of that segment"
-        )
-        (n, M, T), given = wrong
-        raise AssertionError(f"{given} for {n} layers, a memory of {M} and segments of {T} is not right: draw them")
+    compare_cases(answer, reach, slips, cases)
 
 
 def reach(layers: int, memory: int, length: int) -> int:

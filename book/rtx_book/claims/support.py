@@ -50,7 +50,7 @@ PROGRAMS = {
     "intro": ("results/live/trainer.json",),
     "findings": ("rtx_book/claims/findings.py",),
     "speed": ("rtx_book/bench/*.py", "results/speed.jsonl"),
-    "race": ("rtx_book/runs/recipes/race.py",),
+    "race": ("rtx_book/runs/recipes/race.py", "rtx_book/runs/recipes/race.json"),
     "parallel": ("rtx_book/runs/recipes/parallel.py",),
     "reading": ("rtx_book/runs/recipes/parallel.py",),
     "recurrence_returns": ("rtx_book/runs/recipes/returns.py",),

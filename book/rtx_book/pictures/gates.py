@@ -10,35 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rtx_book.page.diagram import Pen, arrow, blank
+from rtx_book.paths import texts
 from rtx_lib.plots.heatmaps import Point, word
 from rtx_lib.plots.style import CYCLE, INK
 
-_TITLES = {  # the equation of each stage
-    "recurrent step": r"$h_t = \tanh(a_t)$",
-    "cell state": r"$c_t = c_{t-1} + g_t, \quad h_t = \tanh(c_t)$",
-    "input gate": r"$c_t = c_{t-1} + i_t \odot g_t, \quad h_t = \tanh(c_t)$",
-    "output gate": r"$c_t = c_{t-1} + i_t \odot g_t, \quad h_t = o_t \odot \tanh(c_t)$",
-    "forget gate": r"$c_t = f_t \odot c_{t-1} + i_t \odot g_t, \quad h_t = o_t \odot \tanh(c_t)$",
-    "way back": r"$\delta c_{t-1} = f_t \odot \delta c_t + \ldots$ (through the boxes)",
-    "update gate": r"$h_t = z_t \odot h_{t-1} + (1 - z_t) \odot n_t$",
-    "reset gate": r"$h_t = z_t \odot h_{t-1} + (1 - z_t) \odot n_t, \quad r_t$ inside $n_t$",
-}
-_WORDS = {
-    "recurrent step": "A plain recurrent step: the input x and the last state h enter one box, tanh, whose output is "
-    "the new state. All that is remembered has to pass through the box.",
-    "cell state": "A second line, the cell state c, runs straight from left to right. The tanh box's output is added "
-    "to it, and the state h is read off it. Nothing on the line itself is multiplied.",
-    "input gate": "A sigmoid box i now multiplies what is written, before it is added to the cell state.",
-    "output gate": "A sigmoid box o multiplies what is read from the cell state. This is the cell of 1997.",
-    "forget gate": "A sigmoid box f multiplies the old cell state on its line, so that it can be kept or cleared. "
-    "This is the LSTM as it is used today.",
-    "way back": "The error signal on its way back along the cell state: the sum passes it on unchanged, and the "
-    "forget gate multiplies it by f. It meets no matrix and no tanh.",
-    "update gate": "The GRU has one line, h. A sigmoid box z multiplies the old state, and one minus z multiplies "
-    "the candidate n before it is added.",
-    "reset gate": "The full GRU: a second sigmoid box r multiplies what the candidate n hears of the old state.",
-}
-CELL_STAGES = tuple(_TITLES)
+_STAGES: dict[str, dict[str, str]] = texts("pictures/stages.yml")["cell"]
+CELL_STAGES = tuple(_STAGES)
 """The stages of :func:`draw_cell` in order: the LSTM is built up first, then the GRU."""
 
 _BUS, _ROW, _MEET, _LINE = 1.0, 2.35, 3.5, 4.6  # heights: what enters the boxes, the boxes, the products, the state
@@ -124,7 +101,7 @@ _MARKS: tuple[tuple[Any, ...], ...] = (
 
 def describe_cell(stage: str) -> str:
     """What :func:`draw_cell` shows at this stage, in words."""
-    return _WORDS[stage]
+    return _STAGES[stage]["words"]
 
 
 def draw_cell(stage: str) -> Figure:
@@ -135,7 +112,7 @@ def draw_cell(stage: str) -> Figure:
     forget gate), then the way of the error signal, then the GRU (Cho et al. 2014) with the reset after the matrix.
     """
     fig, ax = plt.subplots(figsize=(5.8, 3.7))
-    blank(ax, (-0.2, 10.2), (-0.35, 5.55), title=_TITLES[stage])
+    blank(ax, (-0.2, 10.2), (-0.35, 5.55), title=_STAGES[stage]["title"])
     pen = _CellPen(ax, stage, 1.3, 2.8, 0.12, CYCLE[stage == _BACK])
     at = CELL_STAGES.index(stage)
     pen.draw((mark, part, *where) for first, last, part, mark, *where in _MARKS if first <= at <= last)

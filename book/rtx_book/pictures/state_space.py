@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from rtx_book.page.diagram import Pen, blank
+from rtx_book.paths import texts
 from rtx_lib.plots.style import CYCLE, GREY, INK
 
 
@@ -95,25 +96,10 @@ def draw_past(past: np.ndarray, kept: Mapping[int, np.ndarray]) -> Figure:
     return fig
 
 
-BLOCK_STAGES = ("two paths", "short convolution", "selection", "scan", "gate", "in the network")
+_STAGES: dict[str, dict[str, str]] = texts("pictures/stages.yml")["block"]
+BLOCK_STAGES = tuple(_STAGES)
 """The stages of :func:`draw_block` in order."""
 
-_TITLES = {
-    "two paths": "$u, z = W_{in}\\, x$",
-    "short convolution": "$u = \\mathrm{silu}(\\mathrm{conv}(u))$",
-    "selection": "$\\Delta_t, B_t, C_t$ from $u_t$",
-    "scan": "$h_t = e^{\\Delta_t A} h_{t-1} + \\Delta_t B_t u_t, \\quad y_t = C_t h_t$",
-    "gate": "$(y + D u) \\odot \\mathrm{silu}(z)$",
-    "in the network": "$x + \\mathrm{Mamba}(\\mathrm{norm}(x))$",
-}
-_WORDS = {
-    "two paths": "One linear map makes two vectors of the input x, each twice as wide: u on the left, z on the right.",
-    "short convolution": "On the left path each channel of u meets its last three inputs in a short convolution.",
-    "selection": "From u three small maps make the step size delta, what is written, B, and what is read, C.",
-    "scan": "They steer the scan, in which the state h goes from step to step.",
-    "gate": "The gate silu(z) multiplies what the scan gives, and a last map makes it narrow again.",
-    "in the network": "A norm stands before the block, and a path around it adds the input to what comes out.",
-}
 _U, _Z, _SIDE = 3.2, 7.2, 5.2  # places of the two paths, and of what is selected between them
 _MARKS: tuple[tuple[Any, ...], ...] = (  # first stage at which it is there, its part, what and where
     (0, "", "word", _U + 2, -1.1, "$x_t$"),
@@ -153,13 +139,13 @@ _MARKS: tuple[tuple[Any, ...], ...] = (  # first stage at which it is there, its
 
 def describe_block(stage: str) -> str:
     """What :func:`draw_block` shows at this stage, in words."""
-    return _WORDS[stage]
+    return _STAGES[stage]["words"]
 
 
 def draw_block(stage: str) -> Figure:
     """Mamba's block (Gu and Dao 2023, figure 3) up to this stage, the part that is new drawn thick and filled."""
     fig, ax = plt.subplots(figsize=(5.8, 4.8))
-    blank(ax, (-0.2, 10), (-1.4, 8.6), title=_TITLES[stage])
+    blank(ax, (-0.2, 10), (-1.4, 8.6), title=_STAGES[stage]["title"])
     pen = Pen(ax, stage, 1.3, 2.8, 0.12)
     at = BLOCK_STAGES.index(stage)
     pen.draw((mark, part, *where) for first, part, mark, *where in _MARKS if first <= at)

@@ -9,43 +9,11 @@ from matplotlib.patches import PathPatch, Rectangle
 
 from rtx_book.page.diagram import Pen, blank
 from rtx_book.page.grids import squares
+from rtx_book.paths import texts
 from rtx_lib.plots.style import CYCLE, GREY
 
-_TITLES = {
-    "embeddings": "$x_t =$ √D $E[w_t] + p_t$",
-    "encoder self-attention": r"softmax$(QK^\top$ / √K$)\,V$: all see all",
-    "encoder feed-forward": r"$W_2\,\mathrm{relu}(W_1 x + b_1) + b_2$, at each position alone",
-    "encoder stack": "the layer repeats N times",
-    "masked decoder self-attention": "no target token sees a later one",
-    "encoder-decoder attention": "$Q$ from the decoder, $K$ and $V$ from the encoder",
-    "prediction": r"$p(w_{t+1} \mid w_{\leq t}, \mathrm{source})$ at each position",
-    "decoding": "one token at a time, each fed back",
-    "three attentions": "three attentions, one formula",
-}
-_WORDS = {
-    "embeddings": "Two towers begin: on the left the source tokens, on the right the target tokens so far. Each "
-    "token becomes its embedding, and its position is added.",
-    "encoder self-attention": "Left tower: the encoder self-attention. Queries, keys and values all come from the "
-    "source, and every token sees every other. A line leads around the box; its output is added to the input and "
-    "normalised.",
-    "encoder feed-forward": "Left tower: a feed-forward net of two layers follows, the same at each position, again "
-    "with a line around it, a sum and a norm.",
-    "encoder stack": "Left tower: attention and feed-forward net together are one layer, of which N stand on one "
-    "another. What leaves the top is the memory: one vector for each source token.",
-    "masked decoder self-attention": "Right tower: the masked decoder self-attention. Queries, keys and values come "
-    "from the target so far, and the mask, a lower triangle, hides from each token all later ones.",
-    "encoder-decoder attention": "The encoder-decoder attention joins the towers: queries come up the right tower, "
-    "keys and values come from the encoder's memory, and every target token sees the whole source.",
-    "prediction": "Right tower: a feed-forward net completes the decoder's layer, which repeats N times. A linear "
-    "map and a softmax give the probabilities of the next token at every position; in training all positions at "
-    "once.",
-    "decoding": "In use, the token chosen from the probabilities is appended to the target, and the right tower runs "
-    "again. The left tower runs once.",
-    "three attentions": "The whole model with its three attentions in colour: encoder self-attention, where all see "
-    "all; masked decoder self-attention, where the mask is a lower triangle; and encoder-decoder attention, where "
-    "the queries come from the decoder and the keys and values from the encoder.",
-}
-TRANSFORMER_STAGES = tuple(_TITLES)
+_STAGES: dict[str, dict[str, str]] = texts("pictures/stages.yml")["transformer"]
+TRANSFORMER_STAGES = tuple(_STAGES)
 """The stages of :func:`draw_transformer` in order."""
 
 _LEFT, _RIGHT = 2.75, 8.05  # middles of the towers
@@ -83,7 +51,7 @@ _MARKS: tuple[tuple[Any, ...], ...] = (
 
 def describe_transformer(stage: str) -> str:
     """What :func:`draw_transformer` shows at this stage, in words."""
-    return _WORDS[stage]
+    return _STAGES[stage]["words"]
 
 
 def draw_transformer(stage: str = "three attentions") -> Figure:
@@ -98,7 +66,7 @@ def draw_transformer(stage: str = "three attentions") -> Figure:
         One of :data:`TRANSFORMER_STAGES`; the last shows everything, with the three attentions in colour.
     """
     fig, ax = plt.subplots(figsize=(5.4, 7.0))
-    blank(ax, (-0.1, 11.5), (-0.3, 13.9), title=_TITLES[stage])
+    blank(ax, (-0.1, 11.5), (-0.3, 13.9), title=_STAGES[stage]["title"])
     reached = TRANSFORMER_STAGES[: TRANSFORMER_STAGES.index(stage) + 1]
     _TowerPen(ax, stage, 1.2, 2.6, 0.15).draw(mark for mark in _MARKS if mark[1] in reached)
     return fig

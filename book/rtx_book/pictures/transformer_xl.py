@@ -23,6 +23,7 @@ from rtx_book.page import diagram
 from rtx_book.page.arrays import several
 from rtx_book.page.diagram import arrow, blank, box, links
 from rtx_book.page.grids import fill
+from rtx_book.paths import texts
 from rtx_lib.plots.curves import bands, baseline, label_lines, name_at
 from rtx_lib.plots.heatmaps import Point, attention_heatmap, floats, word
 from rtx_lib.plots.style import CYCLE, GREY, INK, literal, look
@@ -357,59 +358,8 @@ Cell = tuple[int, int] | None
 Tile = tuple[float, float, Cell, bool]
 """A cell in its place, and whether it is a ghost, which is yet to come."""
 
-_TITLES = {
-    "by distance": "computed: one column for each distance",
-    "wanted": "wanted: one column for each key",
-    "zero column": "a column of zeros is put in front",
-    "in memory": "in memory the rows follow one another",
-    "start dropped": "the first 3 numbers are left out",
-    "rows one shorter": "the same memory is read in rows of 5, not 6",
-    "first row": "row a skips 0, a4 and a3, so it moves 2 to the left",
-    "second row": "row b skips 0 and b4, so it moves 1 to the left",
-    "last row": "row c skips 0, so it stays",
-    "by key": "every score stands at its key",
-    "masked": "above the diagonal stands garbage: mask it",
-}
-_ABOVE = {
-    "by distance": "a4: query a meets\ndistance 4",
-    "wanted": "hatched: no key stands\nso far back",
-    "zero column": "rows of 5 become\nrows of 6",
-    "in memory": "nothing moves: the same\n18 numbers in a line",
-    "start dropped": "one for each row:\n18 − 3 = 15 = 3 × 5",
-    "rows one shorter": "5 is one less than 6:\neach reading begins\none cell earlier in its row",
-}
-_BESIDE = {
-    "wanted": "row a has to go 2 left,\nthe next row one less,\nthe last row stays",
-    "first row": "begins with a2:\nkey 0 is 2 before it\nends with 0 and b4:\nthe next row has begun",
-    "second row": "begins with b3:\nkey 0 is 3 before it\nends with 0:\nthe next row has begun",
-    "last row": "begins with c4:\nkey 0 is 4 before it",
-    "by key": "along each diagonal\none distance: $2 + i - j$\nfor row $i$ and key $j$",
-    "masked": "there the key comes after\nthe query; what stands\nthere is what came next\nin memory",
-}
-_WORDS = {
-    "by distance": "A table of 3 rows, queries a, b and c, and 5 columns, the distances from 4 down to 0. The same "
-    "distances serve every query.",
-    "wanted": "Below, the table that is wanted: a column for each key. Query a stands at position 2, so key 0 is 2 "
-    "before it. Row a has to move by 2 to the left, every next row by one less, the last not at all.",
-    "zero column": "A zero is put in front of every row, so that the rows hold 6 cells instead of 5.",
-    "in memory": "The 3 rows of 6 cells in one line of 18, as they lie in memory.",
-    "start dropped": "The first 3 cells of the line are crossed out: 0, a4 and a3. 15 are left, which is 3 rows of 5.",
-    "rows one shorter": "What is left of the line is cut after every 5 cells, while the rows in memory are 6 long. "
-    "Each reading therefore begins one cell earlier in its row than the one before: it skips 3, 2 and 1 cells.",
-    "first row": "Reading 1 skips 0, a4 and a3 of row a, the zero and 2 more, so row a moves 2 to the left. It reads "
-    "a2, a1, a0, 0, b4: the first is distance 2, which is where key 0 stands before query a. At its end, 0 and "
-    "b4, the next row has already begun.",
-    "second row": "Reading 2 skips 0 and b4 of row b, the zero and 1 more, so row b moves 1 to the left. It reads "
-    "b3, b2, b1, b0, 0: the first is distance 3, which is where key 0 stands before query b. At its end, 0, the "
-    "next row has already begun.",
-    "last row": "Reading 3 skips 0 of row c, the zero, so row c stays. It reads c4, c3, c2, c1, c0: the first is "
-    "distance 4, which is where key 0 stands before query c.",
-    "by key": "Columns are keys now. Up to its own position, query i finds at key j the distance 2 + i - j: the same "
-    "number along each diagonal.",
-    "masked": "Above the diagonal, where a key comes after its query, stands what came next in memory: 0 and b4 in "
-    "row a and 0 in row b. It means nothing, and the causal mask hides it.",
-}
-SHIFT_STEPS = tuple(_TITLES)
+_STAGES: dict[str, dict[str, str]] = texts("pictures/stages.yml")["shift"]
+SHIFT_STEPS = tuple(_STAGES)
 """The steps of :func:`draw_shift` in order."""
 
 _ROW_STEPS = ("first row", "second row", "last row")
@@ -448,7 +398,7 @@ def shifted_cells(queries: int, keys: int) -> list[list[Cell]]:
 
 def describe_shift(stage: str) -> str:
     """What :func:`draw_shift` shows at this stage, in words."""
-    return _WORDS[stage]
+    return _STAGES[stage]["words"]
 
 
 def draw_shift(stage: str) -> Figure:
@@ -474,9 +424,9 @@ def draw_shift(stage: str) -> Figure:
         _draw_memory(ax, tiles, stage, line)
     _draw_keys(ax, tiles, stage)
     _draw_tiles(ax, tiles, waste=at > 0)
-    for y, words in zip((0, _BELOW), (_ABOVE.get(stage, ""), _BESIDE.get(stage, "")), strict=True):
-        ax.text(_LEFT + _KEYS + 0.1, y + 0.5, words, va="top", fontsize=12, linespacing=1.35)
-    blank(ax, (-0.6, _WIDE - 0.4), (high - 1.3, -0.6), title=_TITLES[stage])
+    for y, side in ((0, "above"), (_BELOW, "beside")):
+        ax.text(_LEFT + _KEYS + 0.1, y + 0.5, _STAGES[stage].get(side, ""), va="top", fontsize=12, linespacing=1.35)
+    blank(ax, (-0.6, _WIDE - 0.4), (high - 1.3, -0.6), title=_STAGES[stage]["title"])
     return fig
 
 

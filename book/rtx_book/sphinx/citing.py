@@ -16,7 +16,7 @@ from sphinx.config import Config
 from sphinx.util.docutils import SphinxDirective
 
 UNNAMED = "The rtx_lib authors"
-"""Stands in CITATION.cff and _config.yml until `make set-author`; no page shows it as a name."""
+"""Stands in CITATION.cff and _config.yml until somebody is named; no page shows it as a name."""
 CITE = "how-to-cite"
 
 

@@ -10,58 +10,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from rtx_book.paths import texts
 from rtx_book.records.records import TRIALS, check, chosen, load, sources
 from rtx_book.words import padded
 
 FOLDER = "book/results"
 RATED = re.compile(r"(again-\w+-)?(race|large)-.*-(0\.\d+|1|\de-\d+)")  # what has raced with a rate that it names
-RACE = {
-    "adding": "the adding problem",
-    "copy": "copy memory",
-    "digits": "digits",
-    "text": "characters in windows",
-    "stream": "characters as a stream",
-    "chorales": "chorales",
-    "parity": "parity",
-    "recall": "recall",
-    "selective": "selective copying",
-}
-# The tables of the page in their order, each with the start of its recipes' names.
-GROUPS = (
-    ("Recurrence: MNIST by rows", "row-mnist-"),
-    ("Vanishing gradients: the adding problem, plain networks", "adding-"),
-    ("Gates", "copy-|digits-|forget-bias-|depth-"),
-    ("Gates: number words by deep transition", "transition-"),
-    ("Gates and IndRNN: the adding problem over long distances", "long-|told-"),
-    ("IndRNN and R-Transformer: MNIST by pixels", "pixel-mnist-"),
-    ("Language models: words with a topic and without", "topics-"),
-    ("Attention: number words", "numbers-(?!bytenet|convs2s)"),
-    ("Language models and attention: captions of scenes", "scenes-"),
-    ("Positions: the symbol of so many steps ago", "lag"),
-    ("Transformer: German number words, and characters", "german-|shakespeare-(?!stream|xl)"),
-    ("R-Transformer: Nottingham tunes", "nottingham-"),
-    ("R-Transformer: JSB chorales", "jsb-"),
-    ("R-Transformer: Penn Treebank", "ptb-(?!char-xl)"),
-    ("Transformer-XL", "shakespeare-(stream|xl)|ptb-char-xl"),
-    ("In parallel: binary addition", "addition-"),
-    ("Reading without recurrence: stories", "stories-"),
-    ("Reading without recurrence: film reviews, and generated sentences", "sst2-|sentences-"),
-    ("Reading without recurrence: number words", "numbers-(bytenet|convs2s)"),
-    ("Pre-training", "bert-|gpt-|elmo-"),
-    ("Pre-training: fine-tuning", "few-"),
-    ("Pre-training: who sees what, and looking up", "symbol-|look-up-"),
-    ("Orders and units: pairs of words", "pairs-"),
-    ("Orders and units: what is hidden together", "atlas-|conll2000-"),
-    ("Orders and units: tasks told in words", "lines-"),
-    ("State space models: selective copying", "choice-"),
-    ("State space models: a long wait", "wait-"),
-    ("Recurrence returns: parity, and words of S3", "parity-|s3-"),
-    ("Recurrence returns: recall", "mqar-|state-"),
-    ("Hybrids: layers that are mixed", "hybrid-"),
-    *((f"The race: {about}", f"race-{task}-") for task, about in RACE.items()),
-    ("The race: four times as large", "large-"),
-    ("Again, with fresh seeds on two sets of instructions", "again-"),
-)
+GROUPS: dict[str, str] = texts("sphinx/records.yml")
+"""The tables of the page in their order, each with the start of its recipes' names."""
 REST = "Other runs"
 
 
@@ -81,9 +37,9 @@ def order(recipe: str) -> list[tuple[int, str]]:
 
 def grouped(recipes: Iterable[str]) -> dict[str, list[str]]:
     """The recipes by the title of their table, in the order of `GROUPS`; empty tables are left out."""
-    found: dict[str, list[str]] = {title: [] for title in (*(title for title, _ in GROUPS), REST)}
+    found: dict[str, list[str]] = {title: [] for title in (*GROUPS, REST)}
     for recipe in recipes:
-        found[next((title for title, start in GROUPS if re.match(start, recipe)), REST)].append(recipe)
+        found[next((title for title, start in GROUPS.items() if re.match(start, recipe)), REST)].append(recipe)
     return {title: names for title, names in found.items() if names}
 
 

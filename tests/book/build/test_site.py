@@ -8,7 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import yaml
 from support.helpers import ROOT, code_cell
 
 from rtx_book.build import __main__ as line
@@ -163,44 +162,21 @@ def test_set_repo_writes_every_place_and_a_second_call_nothing(repo, capsys):
     assert (repo / "_config.yml").read_text() == CONFIG
 
 
-def test_set_author_writes_settings_and_citation(repo):
-    names = "Ada Lovelace and Ludwig van Beethoven and {The group: one} and O'Neil, Áine  and Plato"
-    assert repository.main("author", names) == 0
-    assert yaml.safe_load((repo / "_config.yml").read_text())["author"] == (
-        "Ada Lovelace, Ludwig van Beethoven, The group: one, Áine O'Neil, Plato"
-    )
-    people = [
-        {"family-names": "Lovelace", "given-names": "Ada"},
-        {"family-names": "van Beethoven", "given-names": "Ludwig"},
-        {"name": "The group: one"},
-        {"family-names": "O'Neil", "given-names": "Áine"},
-        {"family-names": "Plato"},
-    ]
-    citation = {"title": "A book", "authors": people, "license": "MIT"}
-    assert yaml.safe_load((repo / "CITATION.cff").read_text()) == citation
-    assert repository.main("author", "Grace Hopper") == 0, "a later change is one more call"
-    assert yaml.safe_load((repo / "CITATION.cff").read_text())["authors"] == [
-        {"family-names": "Hopper", "given-names": "Grace"}
-    ]
-
-
-@pytest.mark.parametrize(
-    ("command", "argument"),
-    [("set", "github.com/a/b"), ("set", "https://github.com/a/b/c"), ("set", "")]
-    + [("author", names) for names in ("", "Ada and", "ada@example.org", "{The group", 'Ada "A" Byron')],
-)
-def test_what_is_no_address_or_no_name_is_refused(repo, capsys, command, argument):
-    assert repository.main(command, argument) == 1 and "; allowed " in capsys.readouterr().err
-    assert (repo / "_config.yml").read_text() == CONFIG and (repo / "CITATION.cff").read_text() == CITATION
+@pytest.mark.parametrize("address", ["github.com/a/b", "https://github.com/a/b/c", ""])
+def test_what_is_no_address_is_refused(repo, capsys, address):
+    assert repository.main("set", address) == 1 and "; allowed " in capsys.readouterr().err
+    assert (repo / "_config.yml").read_text() == CONFIG
 
 
 def test_publishing_without_a_repository_or_an_author_fails(repo, capsys):
     assert repository.main("check") == 1
     said = capsys.readouterr().err
-    assert "make set-repo" in said and "make set-author" in said
+    assert "make set-repo" in said and "CITATION.cff" in said
     assert repository.main("set", "https://github.com/a/b") == 0 and repository.main("check") == 1
     assert "make set-repo" not in capsys.readouterr().err
-    assert repository.main("author", "Ada Lovelace") == repository.main("check") == 0
+    for name in ("_config.yml", "CITATION.cff"):
+        (repo / name).write_text((repo / name).read_text().replace("The rtx_lib authors", "Ada Lovelace"))
+    assert repository.main("check") == 0
 
 
 @pytest.mark.parametrize(("slug", "buttons"), [("OWNER/REPOSITORY", False), ("some-one/book", True)])

@@ -16,7 +16,7 @@ RIGHT = torch.arange(6.0, dtype=torch.float64).view(2, 3)
         (RIGHT.T, r"shape must be \(2, 3\), it is \(3, 2\)"),
         (RIGHT / 0, "not finite"),
         (-RIGHT, "the sign"),
-        (RIGHT + 1, "off by 1, by none of the usual slips"),
+        (RIGHT + 1, r"the entry \[0, 0\] must be 0, it is 1, by none of the usual slips"),
     ],
 )
 def test_what_is_wrong_is_said(given, words):

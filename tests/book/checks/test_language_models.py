@@ -58,9 +58,9 @@ SLIPS = {
         (by(max), "learned last"),
         (by(min, turns=1), "after one turn"),
         (in_one_place, "in one place"),
-        (by(min, turns=2), "does not fall into"),
-        (lambda word, merges: "".join(word), "must return a list"),
-        (lambda word, merges: word[1:], "must spell it"),
+        (by(min, turns=2), "is not right, by none"),
+        (lambda word, merges: "".join(word), "'there' for"),
+        (lambda word, merges: word[1:], "is not right, by none"),
     ]
 }
 

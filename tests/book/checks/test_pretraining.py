@@ -47,7 +47,7 @@ SLIPS = {
         ),
         (lambda logits, y: hidden_loss(logits, y) / torch.tensor(2.0).double().log(), "bits"),
         (lambda logits, y: hidden_loss(logits[:1], y[:1]), "first row"),
-        (lambda logits, y: hidden_loss(logits, y) + 0.1, "off by"),
+        (lambda logits, y: hidden_loss(logits, y) + 0.1, "the result must be"),
     ],
     checks.check_first_step: {10**0.5: r"for 0\.999", 10: "v is squared", 0.1: "m alone", 0.1**0.5: "turned round"}
     | {2: "2 is not right"},

@@ -108,8 +108,8 @@ SLIPS = {
         (units(gates=1), "one block"),
         (units(gates=2), "candidate"),
         (most, "the most that fits"),
-        (lambda *args: 100, "100 units make"),
-        (lambda *args: ..., "a whole number"),
+        (lambda *args: 100, "^100 for 50817, 2, 1 is not right"),
+        (lambda *args: ..., "^Ellipsis for"),
     ],
 }
 

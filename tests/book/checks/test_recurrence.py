@@ -39,7 +39,7 @@ SLIPS = {
         (lambda z, w: backward_states(z, w).flip(1), "order in which they were made"),
         (lambda z, w: torch.tanh(z), "no state depends on another"),
         (lambda z, w: backward_states(z, w.T), "transposed"),
-        (lambda z, w: backward_states(z, 2 * w), "differ by up to"),
+        (lambda z, w: backward_states(z, 2 * w), "the entry .0, 0, 0. must be"),
         (lambda z, w: backward_states(z, w)[:, 0], "shape"),
         (lambda z, w: None, "must return a tensor"),
     ],

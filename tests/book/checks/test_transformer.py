@@ -66,7 +66,10 @@ SLIPS = {
         (lambda s, t: (seen(s), past(t), seen(s) | True), "encoder-decoder attention: padding is forgotten"),
         (lambda s, t: (seen(s), past(t), seen(t).mT), "this is the target's"),
         (lambda s, t: (seen(s), past(t), seen(s) & torch.ones(3, 4).tril().bool()), "whole source"),
-        (lambda s, t: (seen(s), past(t), seen(s) & (torch.arange(4) > 0)), "wrong in 6 places"),
+        (
+            lambda s, t: (seen(s), past(t), seen(s) & (torch.arange(4) > 0)),
+            "encoder-decoder attention: the entry .0, 0, 0, 0. must be 1",
+        ),
     ],
     checks.check_sublayer: [
         (as_pre(lambda x, f, norm: norm(x + f(x))), "exchanged"),

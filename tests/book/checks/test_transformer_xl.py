@@ -155,7 +155,10 @@ RIGHT = {
 SLIPS = {
     checks.check_shift: [
         (lambda x: x, "nothing has moved"),
-        (lambda x: by_roll(lambda i, T: i + 1 - T)(x).flip(-1), "^query 0, key 0: the score for the distance 0"),
+        (
+            lambda x: by_roll(lambda i, T: i + 1 - T)(x).flip(-1),
+            r"^T = 4, S = 4; .*: the entry \[0, 0, 0, 0\] must be 100, it is 101",
+        ),
         (lambda x: by_roll(lambda i, T: i + 1 - T)(x.flip(-1)), "read as distances"),
         (by_roll(lambda i, T: T - 1 - i), "the wrong way"),
         (by_roll(lambda i, T: -i), "row i moves i places: it is the last"),
@@ -166,11 +169,11 @@ SLIPS = {
         (lambda x: by_view(x, rows=slice(None, -1)), "it is the first, which holds"),
         (lambda x: by_view(x, 0, 1), "zeros are put behind: "),
         (lambda x: by_view(x, 0, 1, slice(None, -1)), "zeros are put behind, and"),
-        (without_memory, "right for M = 0, wrong for T = 4, M = 3 .*: torch says"),
-        (lambda x: by_view(x[0, 0]).expand(x.shape), "the axes in front"),
-        (guess, "query 2, key 1: .* distance 1 belongs here, that of query 2 for the distance 0"),
-        (lambda x: -by_view(x), "-100 stands here"),
-        (lambda x: by_view(x) * torch.nan, "nan stands here"),
+        (without_memory, "^T = 4, S = 7; .*: torch says"),
+        (lambda x: by_view(x[0, 0]).expand(x.shape), r"the entry \[0, 1, 0, 0\] must be 1100, it is 100"),
+        (guess, r"^T = 4, S = 4; .* the entry \[0, 0, 2, 1\] must be 301, it is 300"),
+        (lambda x: -by_view(x), "it is -100"),
+        (lambda x: by_view(x) * torch.nan, "not finite"),
     ],
     checks.check_update_memory: [
         (lambda m, h, n: cat(m, h)[:, max(cat(m, h).shape[1] - n, 0) :], "a gradient goes back"),
@@ -213,8 +216,8 @@ SLIPS = {
         (lambda n, M, T: M + T - 1, "reach of one layer"),
         (lambda n, M, T: n * (M + T - 1), "adds the segment again"),
         (lambda n, M, T: n * M + T - 1, "right where the memory is a whole number of segments"),
-        (lambda n, M, T: 7, "7 for 2 layers, a memory of 4 and segments of 4"),
-        (lambda n, M, T: None, "None for 1 layers"),
+        (lambda n, M, T: 7, "^7 for 2, 4, 4 is not right"),
+        (lambda n, M, T: None, "^None for 1, 4, 4"),
     ],
 }
 

@@ -75,7 +75,7 @@ def test_the_citation_of_this_book_parses():
         cff, datetime.date.today(), ""
     ).count("}")
     config = yaml.safe_load((ROOT / "_config.yml").read_text())
-    assert (config["author"] == citing.UNNAMED) == (not citing.authors(cff)), "make set-author writes both"
+    assert (config["author"] == citing.UNNAMED) == (not citing.authors(cff)), "both name somebody, or neither"
 
 
 @pytest.fixture

@@ -12,8 +12,10 @@ What follows from records is in :mod:`rtx_book.runs.tuning`, and what has raced 
 :mod:`rtx_book.runs.raced`.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from rtx_book.race.race import BASELINES
@@ -21,29 +23,10 @@ from rtx_book.race.race import BASELINES
 from .recipe import AGAIN_SETS, COSINE, SEED, Recipe, again
 from .recurrence import rate_of_u
 
-LANES = {
-    "rnn": "RNN",
-    "irnn": "IRNN",
-    "lstm": "LSTM",
-    "lstm-blocks": "LSTM in blocks",
-    "gru": "GRU",
-    "deep-gru": "Deep-transition GRU",
-    "indrnn": "IndRNN",
-    "indrnn-published": "IndRNN (published)",
-    "qrnn": "QRNN",
-    "min-gru": "minGRU",
-    "mamba": "Mamba",
-    "mlstm": "mLSTM",
-    "delta-net": "DeltaNet",
-    "delta-net-signed": "DeltaNet up to 2",
-    "tcn": "TCN",
-    "transformer": "Transformer",
-    "transformer-none": "Transformer without positions",
-    "transformer-rotary": "Rotary Transformer",
-    "transformer-convolution": "Rotary with convolution",
-    "r-transformer": "R-Transformer",
-    "transformer-xl": "Transformer-XL",
-}
+_TABLE = json.loads(Path(__file__).with_name("race.json").read_text(encoding="utf-8"))
+"""Of each lane its name, its sizes and its ways; of each task what figures call it, its metric and its finish line."""
+
+LANES: dict[str, str] = {lane: own["name"] for lane, own in _TABLE["lanes"].items()}
 """The models that race, and their names.
 
 "IndRNN" is treated as all others are: one rate for all parameters, one arrangement on all tasks. "IndRNN (published)"
@@ -81,35 +64,12 @@ state has a fixed size keep it from piece to piece, and Transformer-XL has a mem
 of the seeds, so that five seeds are tested on all digits.
 """
 
-FINISH: dict[str, tuple[str, float]] = {
-    "adding": ("mse", 0.01),
-    "copy": ("accuracy", 0.99),
-    "digits": ("accuracy", 0.95),
-    "text": ("loss", 1.8),
-    "stream": ("loss", 1.8),
-    "chorales": ("loss", 8.91),
-    "parity": ("last quarter", 0.99),
-    "recall": ("accuracy", 0.99),
-    "selective": ("accuracy", 0.99),
-}
+FINISH: dict[str, tuple[str, float]] = {task: (own["metric"], own["line"]) for task, own in _TABLE["tasks"].items()}
 """The finish line of each task: a test metric and its value, a share to be reached from below, others from above.
 
 The generated tasks have an end. The other lines are marks on a long road: those of the digits and the text were set
 from trials, and that of the chorales is what Bai et al. (2018, table 1) report of a tanh RNN.
 """
-
-# What figures call the task, its metric and what is reached without learning.
-_CALLED = {
-    "adding": ("Adding", "MSE", "always 1"),
-    "copy": ("Copy", "accuracy", "guess"),
-    "digits": ("Digits", "accuracy", "one class"),
-    "text": ("Characters", "nats a character", "pairs"),
-    "stream": ("Stream", "nats a character", "pairs"),
-    "chorales": ("Chorales", "nats a frame", "pairs"),
-    "parity": ("Parity", "right in the last quarter", "guess"),
-    "recall": ("Recall", "accuracy", "a shown value"),
-    "selective": ("Selective", "accuracy", "guess"),
-}
 
 LENGTHS = {"adding": (50, 100, 200), "copy": (10, 30, 100)}
 """The lengths, T of adding and the pause of copy memory, that are swept. The second of each is that of the race."""
@@ -140,31 +100,9 @@ _TRIAL_ARGUMENTS: dict[str, dict[str, Any]] = {
 # channels, the width of a stack, or, of the last six, hidden units of the feed-forward networks, with which it comes
 # closest to the 50,000 to 62,000 parameters that a Transformer of width 64 with as wide a feed-forward network has,
 # embeddings not counted.
-_SIZES: dict[str, tuple[int, ...]] = {
-    "rnn": (223, 216, 220, 177, 175, 222, 177, 211),
-    "irnn": (223, 216, 220, 177, 175, 222, 177, 211),
-    "lstm": (111, 106, 111, 83, 80, 110, 83, 103),
-    "lstm-blocks": (39, 39, 39, 40, 41, 39, 40, 39),
-    "gru": (128, 123, 128, 98, 96, 128, 98, 120),
-    "deep-gru": (84, 81, 84, 64, 63, 84, 64, 79),
-    "indrnn": (220, 213, 217, 175, 173, 219, 175, 208),
-    "indrnn-published": (222, 213, 217, 175, 173, 219, 175, 208),
-    "qrnn": (90, 86, 91, 65, 62, 90, 65, 83),
-    "min-gru": (50, 50, 50, 50, 51, 50, 50, 50),
-    "mamba": (55, 55, 55, 55, 56, 55, 55, 55),
-    "mlstm": (58, 58, 58, 58, 58, 58, 58, 58),
-    "delta-net": (45, 45, 45, 45, 46, 45, 45, 45),
-    "delta-net-signed": (45, 45, 45, 45, 46, 45, 45, 45),
-    "tcn": (39, 37, 39, 38, 37, 37, 38, 37),
-    "transformer": (193, 193, 193, 199, 212, 192, 199, 194),
-    "transformer-none": (193, 193, 193, 199, 212, 192, 199, 194),
-    "transformer-rotary": (161, 160, 161, 165, 175, 161, 165, 160),
-    "transformer-convolution": (159, 158, 158, 163, 172, 158, 163, 158),
-    "r-transformer": (161, 162, 163, 173, 194, 161, 173, 163),
-    "transformer-xl": (173, 173, 174, 180, 192, 173, 180, 174),
-}
 _SIZED = [task for task in TASKS if task != "stream"]
-SIZES = {lane: dict(zip(_SIZED, sizes, strict=True)) | {"stream": sizes[3]} for lane, sizes in _SIZES.items()}
+_SIZES = {lane: dict(zip(_SIZED, own["sizes"], strict=True)) for lane, own in _TABLE["lanes"].items()}
+SIZES: dict[str, dict[str, int]] = {lane: sizes | {"stream": sizes["text"]} for lane, sizes in _SIZES.items()}
 
 
 LARGE = {"gru": 230, "mamba": 121, "delta-net": 93, "transformer": 423}
@@ -287,13 +225,14 @@ def described(task: str, baselines: Mapping[str, float]) -> dict[str, Any]:
     left out.
     """
     task, _, length = task.partition("-")
-    name, label, short = _CALLED[task]
+    called = _TABLE["tasks"][task]
+    name, label = called["name"], called["label"]
     if length:
         name = f"{name}, {'T =' if task == 'adding' else 'pause'} {length}"
     metric, line = FINISH[task]
     known = BASELINES[task]
     value = baselines.get(known) if isinstance(known, str) else known
-    lines = {} if value is None else {short: value}
+    lines = {} if value is None else {called["nothing learned"]: value}
     return {"name": name, "metric": metric, "line": line, "label": label, "baselines": lines}
 
 
@@ -312,31 +251,8 @@ def own_ways(lane: str) -> str:
     Widths are those for adding.
     """
     own, inner = race("adding", lane, RATES[0]).model_arguments, SIZES[lane]["adding"]
-    return {
-        "irnn": f"starts from the identity; input weights of {own.get('input_std')}, in the paper 0.001",
-        "lstm": f"forget bias {own.get('forget_bias', 0):g}",
-        "deep-gru": "one transition layer behind each step",
-        "indrnn": "batch norm before the recurrence, in training over all steps of the batch",
-        "indrnn-published": "a small rate of its own for the recurrent weights, on adding also for the input of the "
-        "second layer; told the length, except on text; recurrent weights that start near 1 on adding and digits; "
-        "batch norm, except on adding",
-        "lstm-blocks": f"forget bias 1; feed-forward networks of {4 * own.get('width', 0)} between",
-        "qrnn": "each gate sees two steps",
-        "min-gru": f"feed-forward networks of {4 * own.get('width', 0)} between",
-        "mamba": "a convolution over 4 steps; the block is the whole layer",
-        "mlstm": "a convolution over 4 steps; 4 heads; the block is the whole layer",
-        "delta-net": f"a convolution over 4 steps; one head, beta up to 1; feed-forward networks of "
-        f"{4 * own.get('width', 0)} between",
-        "delta-net-signed": "as DeltaNet, but beta up to 2",
-        "tcn": f"kernel {own.get('kernel_size')}; reads 253 steps",
-        "transformer": f"4 heads; inner width {inner}; sinusoids",
-        "transformer-none": f"4 heads; inner width {inner}",
-        "transformer-rotary": f"4 heads; inner width {inner}",
-        "transformer-convolution": f"4 heads; inner width {inner}; a convolution over 4 steps before each attention",
-        "r-transformer": f"4 heads; window {own.get('window')}; inner width {inner}; no last norm",
-        "transformer-xl": f"4 heads; inner width {inner}; relative positions; a memory of 64 on the stream, none "
-        "elsewhere; norm before each part, not after it as in the paper",
-    }.get(lane, "")
+    more = {"inner": inner, "wide": 4 * own.get("width", 0)}
+    return str(_TABLE["lanes"][lane].get("ways", "").format(**own | more))
 
 
 _GRID = (*RATES, *BEYOND)
