@@ -11,6 +11,7 @@ from rtx_lib.layers.arguments import keep_arguments
 from .bert import BERT, BERTClassifier, BERTEncoder
 from .bytenet import ByteNet
 from .captioner import Captioner
+from .classical import ARIMA, ETS, STL
 from .context_rnn import ContextRNN
 from .convs2s import ConvS2S
 from .deep_indrnn import DenseIndRNN, ResidualIndRNN
