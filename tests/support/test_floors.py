@@ -160,13 +160,10 @@ def test_a_planted_import_is_named_with_its_line(tmp_path, file, line, complaint
     assert file.partition("/")[2] in found and complaint in found
 
 
-SERIES = {"statsmodels", "pandas"}
-
-
 @pytest.mark.parametrize(
     "package, heavy",
     [
-        ("rtx_lib", {"matplotlib", "IPython", "scipy", "sklearn", "pooch", "yaml", "safetensors", "rtx_book", *SERIES}),
+        ("rtx_lib", {"matplotlib", "IPython", "scipy", "sklearn", "pooch", "yaml", "safetensors", "rtx_book", "pandas"}),
         ("rtx_book.records.records", {"torch", "matplotlib", "IPython"}),
     ],
 )
