@@ -166,7 +166,7 @@ SERIES = {"statsmodels", "pandas"}
 @pytest.mark.parametrize(
     "package, heavy",
     [
-        ("rtx_lib", {"matplotlib", "IPython", "scipy", "sklearn", "pooch", "yaml", "safetensors", "rtx_book", *SERIES}),
+        ("rtx_lib", {*ONLY, "scipy", "sklearn", "pooch", "yaml", "pandas", "rtx_book"}),
         ("rtx_book.records.records", {"torch", "matplotlib", "IPython"}),
     ],
 )

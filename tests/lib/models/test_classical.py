@@ -74,7 +74,6 @@ test_refusals = refusals(
         "origins must ascend from 120 to 200": lambda: fitted().forecast(series()[:, 0], [150, 140], H),
         "origins must ascend .* got .119": lambda: fitted().forecast(series()[:, 0], [119], H),
         "season must be": lambda: STL(1),
-        "trend must be one of": lambda: ETS(trend="up"),
         "order must be three whole numbers of at least 0, got .1, -1, 0": lambda: ARIMA((1, -1, 0)),
         "seasonal must be": lambda: ARIMA((1, 1, 0), 6, (1, 0)),
     }

@@ -33,7 +33,7 @@ from rtx_lib.models.griffin import RGLRU, GriffinBlock
 from rtx_lib.models.indrnn import IndRNNLayer, PlainIndRNN
 from rtx_lib.models.jordan import JordanRNN
 from rtx_lib.models.lru import LRU
-from rtx_lib.models.ltsf import DLinear, Linear, NLinear
+from rtx_lib.models.ltsf import DLinear, NLinear
 from rtx_lib.models.mamba import Mamba, MambaLM, TimeInvariantMamba
 from rtx_lib.models.mamba2 import Mamba2
 from rtx_lib.models.memory_network import MemoryNetwork
@@ -90,7 +90,6 @@ class Widened(nn.Module):
 # Forecasters read the first of the D columns, all T steps of it, and say OUT numbers of each of the next T.
 FORECAST = {"lookback": T, "horizon": T, "channels": 1, "outputs": OUT}
 FORECASTS = {
-    "ltsf-linear": partial(Linear, **FORECAST),
     "ltsf-nlinear": partial(NLinear, **FORECAST, individual=True),
     "ltsf-dlinear": partial(DLinear, **FORECAST, kernel=5),
     "patched-gru": lambda: Patched(GRU(4, 5), **FORECAST, patch=2),
