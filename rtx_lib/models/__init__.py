@@ -36,7 +36,6 @@ from .qrnn import QRNN, QRNNLayer
 from .r_transformer import LocalRNN, RTransformer
 from .r_transformer_variants import ClonedRTransformer, PositionedRTransformer
 from .retnet import MultiScaleRetention
-from .rwkv import RWKVChannelMixing, RWKVTimeMixing
 from .s4d import S4D
 from .self_attention_classifier import SelfAttentionClassifier
 from .seq2seq import Seq2Seq

@@ -45,7 +45,6 @@ from rtx_lib.models.qrnn import QRNN, QRNNLayer
 from rtx_lib.models.r_transformer import LocalRNN, RTransformer
 from rtx_lib.models.r_transformer_variants import ClonedRTransformer, PositionedRTransformer
 from rtx_lib.models.retnet import MultiScaleRetention
-from rtx_lib.models.rwkv import RWKVChannelMixing, RWKVTimeMixing
 from rtx_lib.models.s4d import S4D
 from rtx_lib.models.self_attention_classifier import SelfAttentionClassifier
 from rtx_lib.models.seq2seq import Seq2Seq
@@ -158,8 +157,6 @@ FLOATS = {
     "rg-lru-heads": lambda: Readout(RGLRU(D, heads=3), OUT),
     "griffin": lambda: Readout(GriffinBlock(D), OUT),
     "griffin-heads": lambda: Readout(GriffinBlock(D, 4, heads=2), OUT),
-    "rwkv-time": lambda: Readout(RWKVTimeMixing(D), OUT),
-    "rwkv-channel": lambda: Readout(RWKVChannelMixing(D, 7), OUT),
     "retention": lambda: Widened(MultiScaleRetention(8, 2, value_width=6)),
     "retention-heads": lambda: Widened(MultiScaleRetention(6, 3)),
     "tcn": partial(TCN, D, OUT, (6, 6), 3, dropout=0.3),
@@ -265,7 +262,7 @@ RECURRENT += [name for name in FLOATS if name.startswith(("slstm", "mlstm"))]
 
 
 # One model of each kind that reads and carries in a way of its own.
-USUAL = ["rnn", "lstm-both-ways", "gru-fused", "indrnn", "qrnn", "slstm-conv", "mamba", "delta-net", "rwkv-time"]
+USUAL = ["rnn", "lstm-both-ways", "gru-fused", "indrnn", "qrnn", "slstm-conv", "mamba", "delta-net"]
 USUAL += ["retention", "tcn", "r-transformer", "transformer-rotary", "xl", "readout-ids", "gpt", "elmo", "bert"]
 USUAL += ["griffin", "mamba-lm", "xlnet", "seq2seq", "dtmt", "bytenet", "convs2s"]
 USUAL += ["translator"]
@@ -363,7 +360,7 @@ def test_shapes_and_dtypes(name):
 SMALLEST = [RNN(1, 1), LSTM(1, 1), GRU(1, 1), Readout(GRU(1, 1), 1), DeepTransitionGRU(1, 1, 0), IndRNNLayer(1, 1)]
 SMALLEST += [PlainIndRNN(1, 1, 1, 1), QRNNLayer(1, 1, window=1), QRNN(1, 1, 1, 1), DeltaNet(1, decay="head")]
 SMALLEST += [MinGRU(1), MinLSTM(1, 1), LRU(1, 1), S4D(1, 2), Mamba(1, 1, expand=1), Mamba2(1, 1, 1, expand=1)]
-SMALLEST += [LinearAttention(1), RGLRU(1), GriffinBlock(1), RWKVTimeMixing(1), RWKVChannelMixing(1, 1)]
+SMALLEST += [LinearAttention(1), RGLRU(1), GriffinBlock(1)]
 SMALLEST += [SelectiveRecurrence(1), SelectiveRecurrence(1, "positive")]
 SMALLEST += [Bag(1, 1), JordanRNN(1, 1, 1), TCN(1, 1, (1,), 1), LocalRNN(1, 1, 1)]
 SMALLEST_IDS = [
@@ -488,7 +485,7 @@ def test_no_output_depends_on_a_later_input(name):
 
 
 # Their reach is shorter than T.
-NEAR = ["tcn-published", "local-rnn", "local-gru", "local-lstm", "bytenet-even", "rwkv-channel"]
+NEAR = ["tcn-published", "local-rnn", "local-gru", "local-lstm", "bytenet-even"]
 
 
 @pytest.mark.parametrize("name", BOTH_WAYS)
@@ -527,8 +524,6 @@ def test_a_seed_decides_the_weights(name):
     one, same, other = (weights_of(name, seed) for seed in (1, 1, 2))
     assert all(torch.equal(one[key], same[key]) for key in one)
     for key, value in one.items():
-        if re.search(r"\btime_(mix|decay|first)", key):  # of RWKV
-            continue
         constant = key.endswith(GIVEN) or (value.ndim < 2 and bool((value == value.flatten()[0]).all()))
         constant = constant or not value.any()
         assert constant or not torch.equal(value, other[key]), key

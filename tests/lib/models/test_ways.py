@@ -25,7 +25,7 @@ EXCUSED = {
 }
 # Of any length once exported; in the others a loop over steps, chunks or words is rolled out, as long as it was.
 ANY_LENGTH = ("bag", "mixers-none", "mixers-rotary", "mixers-alibi")
-ANY_LENGTH += ("s4d-convolution", "rwkv-channel", "tcn", "local", "r-transformer", "encoder")
+ANY_LENGTH += ("s4d-convolution", "tcn", "local", "r-transformer", "encoder")
 ANY_LENGTH += ("transformer", "translator", "xl", "gpt", "plain-gpt", "bert", "bytenet", "convs2s")
 
 
