@@ -26,7 +26,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
+from rtx_book.paths import chapters_of
 
 KERNEL = "rtx-book"
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -38,10 +38,7 @@ class BuildError(Exception):
 
 def notebooks_in_toc(root: Path) -> list[Path]:
     """The notebooks of `_toc.yml` in its order, relative to `root`."""
-    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
-    chapters = [*toc.get("chapters", []), *(c for part in toc.get("parts", []) for c in part["chapters"])]
-    named = [Path(chapter["file"]).with_suffix(".ipynb") for chapter in chapters]
-    found = [path for path in named if path.parts[0] == "notebooks"]
+    found = [Path("notebooks", f"{name}.ipynb") for name in chapters_of(root)]
     if missing := [str(path) for path in found if not (root / path).is_file()]:
         raise BuildError(f"_toc.yml names {', '.join(missing)}, which does not exist.")
     return found

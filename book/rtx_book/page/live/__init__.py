@@ -1,13 +1,14 @@
 """Figures whose model runs, or learns, in the reader's page: in Jupyter, in Colab and on the site.
 
 ``play`` makes the figure. A widget is a file ``widget-KIND.js`` of this folder (its own style sheet, if it needs one,
-lies beside it as ``widget-KIND.css``) and a row of :data:`PARTS`. In Jupyter the output carries every script that it
+lies beside it as ``widget-KIND.css``) and a row of ``parts.json``. In Jupyter the output carries every script that it
 needs; for the site ``rtx_book.build`` takes them out again (:func:`for_site`), keeps each once below ``_static/live``,
 and ``start.js`` loads them by script tags when the figure comes near.
 """
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,32 +23,8 @@ FRAME = ("base", "engine", "weights", "controls", "chart", "start")
 FIGURE = '<figure class="book-fig live"'
 """How such a figure begins on a page."""
 
-PARTS: dict[str, tuple[str, ...]] = {
-    "train": ("random", "scan", "cells", "adding", "trainer", "train-words", "train-charts", "widget-train"),
-    "write": ("random", "arithmetic", "recurrent", "attention", "local", "reading", "widget-write"),
-    "gates": ("arithmetic", "gated", "gate-drawing", "widget-gates"),
-    "pulses": ("neuron", "widget-pulses"),
-    "scan-tree": ("neuron", "clamps", "widget-scan-tree"),
-    "words": ("random", "arithmetic", "translator", "widget-words"),
-    "scores": ("random", "arithmetic", "scores", "widget-scores"),
-    "positions": ("random", "arithmetic", "attention", "schemes", "widget-positions"),
-    "digits": ("arithmetic", "recurrent", "digits", "widget-digits"),
-    "window": ("arithmetic", "recurrent", "digits", "attention", "local", "widget-window"),
-    "tune": ("random", "arithmetic", "recurrent", "attention", "local", "roll", "widget-tune"),
-    "gaps": ("random", "arithmetic", "attention", "bert", "widget-gaps"),
-    "adder": ("arithmetic", "neural-gpu", "addition", "widget-adder"),
-    "choose": ("random", "arithmetic", "recurrent", "reading", "sampling", "widget-choose"),
-    "guess": ("arithmetic", "recurrent", "reading", "sampling", "guessing", "widget-guess"),
-    "scene": ("arithmetic", "recurrent", "captioner", "widget-scene"),
-    "parity": ("random", "arithmetic", "recurrent", "attention", "mixers", "parity", "parity-picture", "widget-parity"),
-    "pieces": ("pieces", "widget-pieces"),
-    "integrator": ("random", "state-space", "strip", "widget-integrator"),
-    "selected": ("random", "arithmetic", "attention", "mamba", "mixers", "widget-selected"),
-    "lookup": ("random", "arithmetic", "attention", "mixers", "widget-lookup"),
-    "story": ("arithmetic", "memory", "widget-story"),
-    "looks": ("arithmetic", "looks", "widget-looks"),
-}
-"""The files of each kind after those of :data:`FRAME`, in order."""
+PARTS: dict[str, Sequence[str]] = json.loads(Path(__file__).with_name("parts.json").read_text(encoding="utf-8"))
+"""The files of each kind after those of :data:`FRAME`, in order, from ``parts.json``."""
 
 _MARKED = re.compile(r'<(style|script) data-part="([\w-]*)">(.*?)</\1>', re.S)
 
