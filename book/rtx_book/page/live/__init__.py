@@ -46,6 +46,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "lookup": ("random", "arithmetic", "attention", "mixers", "widget-lookup"),
     "story": ("arithmetic", "memory", "widget-story"),
     "looks": ("arithmetic", "looks", "widget-looks"),
+    "forecast": ("random", "arithmetic", "recurrent", "attention", "forecasters", "forecast-picture", "widget-forecast"),
 }
 """The files of each kind after those of :data:`FRAME`, in order."""
 
