@@ -210,7 +210,7 @@ FAMILIES: dict[str, Callable[[Arrays], Arrays]] = {
 # Families of one paper each, with the inputs that only they have: a name may be an input here and an outcome there.
 INPUTS_OF: dict[str, set[str]] = {}
 PAPERS = ("qrnn", "convolutions", "neural_gpu", "memory", "ssan", "matrix_state", "word2vec", "rules", "elmo", "gpt")
-PAPERS += ("bert", "xlnet", "mamba", "min_rnn", "lru", "griffin", "rwkv", "retnet", "xlstm", "dtmt")
+PAPERS += ("bert", "xlnet", "mamba", "min_rnn", "lru", "griffin", "rwkv", "retnet", "xlstm", "dtmt", "ltsf")
 for _paper in PAPERS:
     _adapter = import_module(f"reference.official_{_paper}")
     FAMILIES |= _adapter.FAMILIES

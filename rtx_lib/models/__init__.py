@@ -24,11 +24,13 @@ from .griffin import RGLRU, GriffinBlock
 from .indrnn import IndRNN, IndRNNLayer, PlainIndRNN
 from .jordan import JordanRNN
 from .lru import LRU
+from .ltsf import DLinear, Linear, NLinear
 from .mamba import Mamba, MambaLM, TimeInvariantMamba
 from .mamba2 import Mamba2
 from .memory_network import MemoryNetwork
 from .min_rnn import MinGRU, MinLSTM
 from .neural_gpu import NeuralGPU
+from .patch_tst import Patched, PatchTST
 from .plain_gpt import PlainGPT
 from .qrnn import QRNN, QRNNLayer
 from .r_transformer import LocalRNN, RTransformer

@@ -35,11 +35,13 @@ from rtx_lib.models.griffin import RGLRU, GriffinBlock
 from rtx_lib.models.indrnn import IndRNNLayer, PlainIndRNN
 from rtx_lib.models.jordan import JordanRNN
 from rtx_lib.models.lru import LRU
+from rtx_lib.models.ltsf import DLinear, Linear, NLinear
 from rtx_lib.models.mamba import Mamba, MambaLM, TimeInvariantMamba
 from rtx_lib.models.mamba2 import Mamba2
 from rtx_lib.models.memory_network import MemoryNetwork
 from rtx_lib.models.min_rnn import MinGRU, MinLSTM
 from rtx_lib.models.neural_gpu import CGRU, NeuralGPU
+from rtx_lib.models.patch_tst import Patched, PatchTST
 from rtx_lib.models.plain_gpt import PlainGPT
 from rtx_lib.models.qrnn import QRNN, QRNNLayer
 from rtx_lib.models.r_transformer import LocalRNN, RTransformer
@@ -87,6 +89,17 @@ class Widened(nn.Module):
         y, state = self.mixer(self.inward(expect(x, ("B", "T", D), like=self.inward.weight)), state)
         return self.outward(y), state
 
+
+# Forecasters read the first of the D columns, all T steps of it, and say OUT numbers of each of the next T.
+FORECAST = {"lookback": T, "horizon": T, "channels": 1, "outputs": OUT}
+FORECASTS = {
+    "ltsf-linear": partial(Linear, **FORECAST),
+    "ltsf-nlinear": partial(NLinear, **FORECAST, individual=True),
+    "ltsf-dlinear": partial(DLinear, **FORECAST, kernel=5),
+    "patched-gru": lambda: Patched(GRU(4, 5), **FORECAST, patch=2),
+    "patched-mamba": lambda: Patched(Mamba(4, 3), **FORECAST, patch=4, stride=2, norm="instance"),
+    "patch-tst": partial(PatchTST, **FORECAST, patch=4, width=8, heads=2, layers=2, inner=9, dropout=0.3),
+}
 
 # Each model by the input that it reads: floats (B, T, D), ids (B, T), a pair (source, target in), or a pair
 # (story, question), whose answer is one step.
@@ -186,6 +199,7 @@ FLOATS = {
     "xl-pre": partial(TransformerXL, D, OUT, **XL, norm="pre", untied_uv=True, head_width=3),
     "xl-same-length": partial(TransformerXL, D, OUT, **XL, same_length=True, clamp=5),
     "xl-without-memory": partial(TransformerXL, D, OUT, **SIZE, memory=0),
+    **FORECASTS,
     **{
         f"xl-{positions}": partial(PositionedTransformerXL, D, OUT, **XL, positions=positions, clip=3)
         for positions in ("rotary", "shaw")
@@ -247,9 +261,9 @@ STORIES = {
 }
 MODELS = FLOATS | IDS | PAIRS | STORIES
 TWICE = ["rnn-both-ways", "lstm-both-ways", "gru-both-ways", "elmo", "elmo-fused", "elmo-clipped"]  # outputs of both
-BOTH_WAYS = [*TWICE, "encoder", "encoder-ids", "neural-gpu", "neural-gpu-1", "bert"]
+BOTH_WAYS = [*TWICE, "encoder", "encoder-ids", "neural-gpu", "neural-gpu-1", "bert", *FORECASTS]
 STATELESS = ["encoder", "encoder-ids", "bert", "bert-left", "neural-gpu", "neural-gpu-1", "plain-gpt"]
-STATELESS += ["xl-without-memory", *STORIES]
+STATELESS += ["xl-without-memory", *STORIES, *FORECASTS]
 POINTWISE = ["tcn-1", "local-1"]  # no output sees an earlier input
 # A state of zeros is no state: what attends to keys of zeros sees them.
 FIRST_NAMES = ("rnn", "lstm", "gru", "readout", "bag", "deep", "indrnn", "tcn", "local", "qrnn", "min", "lru", "s4d")
@@ -266,7 +280,8 @@ USUAL += ["griffin", "mamba-lm", "xlnet", "seq2seq", "dtmt", "bytenet", "convs2s
 USUAL += ["translator"]
 # These and some more differ in what torch's ways, or another device, may trip over.
 KINDS = [*USUAL, "lstm-fused", "gru", "indrnn-layer", "slstm", "mlstm", "lru", "rg-lru", "local-gru", "gpt-2", "lstm"]
-KINDS += ["mamba-2", "s4d-convolution", "min-gru", "captioner-attention", "memory-network"]
+KINDS += ["mamba-2", "s4d-convolution", "min-gru", "captioner-attention", "memory-network", "ltsf-dlinear"]
+KINDS += ["patched-gru", "patch-tst"]
 
 
 def names(*left_out, every_push=MODELS):
@@ -350,7 +365,8 @@ def test_shapes_and_dtypes(name):
     assert getattr(model, "output_size", outputs) == outputs
     assert (state is None) == (name in STATELESS)
     assert {part.dtype for part in tensors(state)} <= {dtype, torch.bool, torch.int64}
-    assert model(steps(example(name, batch=1), 0, 1))[0].shape == (1, 1, outputs)
+    if name not in FORECASTS:  # which read a window of one length
+        assert model(steps(example(name, batch=1), 0, 1))[0].shape == (1, 1, outputs)
 
 
 SMALLEST = [RNN(1, 1), LSTM(1, 1), GRU(1, 1), Readout(GRU(1, 1), 1), DeepTransitionGRU(1, 1, 0), IndRNNLayer(1, 1)]
@@ -460,7 +476,7 @@ def test_the_written_loop_gives_the_same(name):
     model, x, outcomes = make(name), example(name), []
     weights = list(model.parameters())
     for _ in range(2):
-        y, state = model(x) if name in TWICE else in_pieces(model, x, [4, 5])
+        y, state = model(x) if name in [*TWICE, *FORECASTS] else in_pieces(model, x, [4, 5])
         parts = [part.double() for part in tensors(state) if part.numel()]
         outcomes.append([y, *parts, *torch.autograd.grad(y.sin().sum(), weights, materialize_grads=True)])
         for module in model.modules():
@@ -635,6 +651,7 @@ def test_a_planted_mistake_is_seen(name, monkeypatch):
 
 
 CORE, NET, MIXER = {"input_size": 3, "hidden_size": 4}, {"input_size": 3, "output_size": 2}, {"width": 4}
+SERIES = {"lookback": 8, "horizon": 3, "channels": 2}
 WORDS, TWO = {"vocabulary": V}, {"source_vocabulary": V, "target_vocabulary": V}
 PLAIN = CORE | {"num_layers": 2, "output_size": 1}
 DENSE = NET | {"growth": 2, "block_config": (1,), "initial_size": 4}
@@ -671,6 +688,10 @@ CONSTRUCTORS = [
     (CGRU, {"channels": 3}, {"cutoff": 0.9, "kernel_size": 2}),
     (NeuralGPU, WORDS | {"output_size": 2}, {"kernel_size": 4}),
     (LocalRNN, CORE | {"window": 3}, {}),
+    (NLinear, SERIES, {"outputs": 0}),
+    (DLinear, SERIES, {"outputs": "lognormal", "kernel": 4}),
+    (partial(Patched, GRU(2, 4)), SERIES | {"patch": 2}, {"patch": 9, "stride": 3, "norm": "mean", "head": "first"}),
+    (PatchTST, SERIES | {"patch": 4}, {"patch": 3, "lookback": 3, "heads": 3}),
     (RTransformer, NET | LOCAL | {"norm": "post"}, {"final_norm": True, "tied": True}),
     (Encoder, NET | SIZE, {"heads": 3, "norm": "middle", "activation": "sine", "dropout": 1.5}),
     (CausalTransformer, NET | SIZE, {"heads": 3, "layers": 0, "tied": True, "positions": "gps"}),
