@@ -22,6 +22,7 @@ FRAME = ("base", "engine", "weights", "controls", "chart", "start")
 FIGURE = '<figure class="book-fig live"'
 """How such a figure begins on a page."""
 
+_READERS = ("arithmetic", "recurrent", "attention")
 PARTS: dict[str, tuple[str, ...]] = {
     "train": ("random", "scan", "cells", "adding", "trainer", "train-words", "train-charts", "widget-train"),
     "write": ("random", "arithmetic", "recurrent", "attention", "local", "reading", "widget-write"),
@@ -46,7 +47,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "lookup": ("random", "arithmetic", "attention", "mixers", "widget-lookup"),
     "story": ("arithmetic", "memory", "widget-story"),
     "looks": ("arithmetic", "looks", "widget-looks"),
-    "forecast": ("random", "arithmetic", "recurrent", "attention", "forecasters", "forecast-picture", "widget-forecast"),
+    "forecast": ("random", *_READERS, "forecasters", "forecast-picture", "widget-forecast"),
 }
 """The files of each kind after those of :data:`FRAME`, in order."""
 

@@ -6,6 +6,7 @@
 from . import (
     attention,
     between,
+    drawn,
     hybrids,
     orders,
     parallel,
@@ -20,7 +21,8 @@ from . import (
 from .recipe import Recipe, recipe_of
 
 _TRIED = (between, hybrids, parallel, pretraining, recurrence, returns, scenes, state_space, topics)
-_PARTS = (recurrence, topics, scenes, attention, between, parallel, pretraining, orders, state_space, hybrids, returns)
+_PARTS = (recurrence, topics, scenes, attention, between, parallel, pretraining, orders, state_space, hybrids)
+_PARTS += (returns, drawn)
 
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for part in _PARTS for recipe in part.RECIPES}
 
