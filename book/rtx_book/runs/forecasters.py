@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from rtx_book.paths import results_folder
-from rtx_book.runs.made_series import MadeSeries, forecaster
+from rtx_book.runs.made_series import HEADS, MadeSeries, forecaster
 from rtx_book.runs.recipes import RECIPES
 from rtx_book.runs.recipes.drawn import ABOUT
 from rtx_book.runs.runs import run
@@ -61,7 +61,9 @@ def panel() -> dict[str, Any]:
         name: {"values": [round(float(v), 1) for v in values[-LENGTH:]], "unit": unit, "label": label}
         for name, (values, unit, label) in found.items()
     }
-    return {
-        "series": series,
-        "reads": {about: {"norm": how.get("norm", "last"), "heads": 4} for about, how in ABOUT.values()},
-    }
+    return {"series": series, "reads": reads()}
+
+
+def reads() -> dict[str, Any]:
+    """How each reads a window, by the names that the panel has for them."""
+    return {about: {"norm": how.get("norm", "last"), "heads": HEADS} for about, how in ABOUT.values()}

@@ -13,7 +13,7 @@ from rtx_lib.models.transformer import Encoder
 from rtx_lib.tasks.naive import last_value
 from rtx_lib.tasks.splits import Rows, draw_batch, run_through
 
-LOOKBACK, HORIZON, PATCH, WIDTH = 96, 24, 8, 64
+LOOKBACK, HORIZON, PATCH, WIDTH, HEADS = 96, 24, 8, 64, 4
 LEVELS = (0.1, 0.5, 0.9)
 
 
@@ -89,7 +89,7 @@ def forecaster(task: MadeSeries, core: str, norm: str | None = "last") -> nn.Mod
     sizes: Any = (LOOKBACK, HORIZON, task.input_size)
     if core == "nlinear":
         return NLinear(*sizes, outputs=task.output_size)
-    how: dict[str, Any] = {"width": WIDTH, "heads": 4, "layers": 2, "inner": 2 * WIDTH, "length": LOOKBACK // PATCH}
+    how: dict[str, Any] = {"width": WIDTH, "heads": HEADS, "layers": 2, "inner": 2 * WIDTH, "length": LOOKBACK // PATCH}
     how |= {"positions": "learned", "activation": "gelu"}
     reader = GRU(WIDTH, WIDTH, backend="torch") if core == "gru" else Encoder(PATCH, None, **how)
     return Patched(reader, *sizes, PATCH, norm=norm, outputs=task.output_size)

@@ -77,12 +77,13 @@ RTX.part('forecast-picture', (RTX) => {
       svg.setAttribute('aria-valuetext', `step ${at + 1} of ${n}: ${now.say(values[at])}`)
       svg.replaceChildren(
         el('rect', {class: 'forecast-read', x: edge - lookback * one, y: HEAD, width: lookback * one, height: floor - HEAD}),
-        ...linear(4)(now).flatMap((v) => [el('path', {class: 'forecast-grid', d: `M${LEFT} ${y(v)}H${width - RIGHT}`}),
+        ...linear(5)(now).flatMap((v) => [el('path', {class: 'forecast-grid', d: `M${LEFT} ${y(v)}H${width - RIGHT}`}),
           text(LEFT - 6, y(v) + 5, String(v).replace('-', '−'), 'end')]),
         ...ticks.map((t) => text(x(t - 1), floor + 17, t)), text((LEFT + width - RIGHT) / 2, TALL - 5, now.label),
         ...(now.intervals ? bands : []),
         path('forecast-after', line(values.slice(start - 1), start - 1)), path('forecast-series', line(values.slice(0, start), 0)),
-        ...drawn.map(({cls, steps}) => path(`live-line live-${cls}`, line(steps.map(([, middle]) => middle), start))),
+        ...drawn.map(({cls, steps}) => path(`live-line live-${cls}`,
+          line([values[start - 1], ...steps.map(([, middle]) => middle)], start - 1))),
         el('path', {class: 'forecast-pole', d: `M${edge} ${HEAD - 4}V${floor}`}),
         el('rect', {class: 'forecast-flag', x: pole - FLAG / 2, y: 2, width: FLAG, height: HEAD - 6, rx: 4}),
         text(pole, 19, `◂ start ${start} ▸`, 'middle', 'forecast-flagged'),

@@ -65,7 +65,8 @@ RTX.part('forecasters', (RTX) => {
   // NLinear, or Patched around a GRU or an encoder, by its weights. norm: 'last', 'instance' or none; patches lie side
   // by side and fill the window; heads, of an encoder.
   function forecaster(weights, {norm = 'last', heads = 1} = {}) {
-    const w = tree(weights), map = w.linear?.maps[0] ?? w.readout, size = (w.embedding ?? w.core?.embedding)?.weight.c
+    const w = tree(weights), map = w.linear?.maps[0] ?? w.readout
+    const {c: size} = (w.embedding ?? w.core?.embedding)?.weight ?? weights['core.weight_ih_l0'] ?? {}  // of a patch
     const core = weights['core.weight_hh_l0'] && new Recurrent(weights, {prefix: 'core.'})
     const run = (patches) => {
       if (!core) return encode(w.core, patches, heads)

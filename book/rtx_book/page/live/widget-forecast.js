@@ -2,15 +2,15 @@
 // of the forecasts along the series, and looks for its season.
 RTX.part('widget-forecast', (RTX) => {
   const {el, range, check, select, voice, swatch, autocorrelation, withoutTrend, seasonOf, seasonal} = RTX
-  const L = 96, H = 24, N = 168, LAGS = 48, PAUSE = 250, SLICE = 12, NAIVE = 'seasonal naive'
+  const L = 96, H = 24, N = 144, LAGS = 48, PAUSE = 250, SLICE = 12, NAIVE = 'seasonal naive'
   const LANES = {[NAIVE]: 'seasonal-naive', NLinear: 'nlinear', GRU: 'gru', Transformer: 'transformer'}
   const CANVAS = {from: 0, to: 100, unit: '', label: 'step', scale: [50, 20]}  // what is drawn is scaled by what it is drawn on
   const wave = (t, period, turn = 0) => Math.sin(2 * Math.PI * t / period + turn)
   const MADE = {
-    'a season and a trend': (z) => (t) => 26 + t / 5.5 + 12 * wave(t, 12) + 5 * wave(t, 6, 1) + 1.5 * z(),
-    'a level that jumps': (z) => (t) => (t < 108 ? 24 : 62) + 9 * wave(t, 16) + 3 * wave(t, 8, 2) + 1.5 * z(),
+    'a season and a trend': (z) => (t) => 26 + t / 4.5 + 12 * wave(t, 12) + 5 * wave(t, 6, 1) + 1.5 * z(),
+    'a level that jumps': (z) => (t) => (t < 100 ? 28 : 62) + 9 * wave(t, 16) + 3 * wave(t, 8, 2) + 1.5 * z(),
     'two seasons': (z) => (t) => 50 + 14 * wave(t, 7) + 20 * wave(t, 48) + 2 * z(),
-    'a wave that grows': (z) => (t) => 40 + t / 20 + (4 + t / 8) * wave(t, 20) + z(),
+    'a wave that grows': (z) => (t) => 42 + t / 20 + (4 + t / 6) * wave(t, 20) + z(),
     'a walk': (z) => { let v = 50; return () => v = Math.max(2, Math.min(98, v + 3 * z())) },
     'noise': (z) => () => 50 + 12 * z(),
     'a flat line, to draw on': () => () => 50,
@@ -74,23 +74,24 @@ RTX.part('widget-forecast', (RTX) => {
     const pick = (lag) => { slider.set(lag - 1); look(lag) }
     const lags = RTX.lagPicture(pick), title = el('strong'), words = el('span'), found = el('p', {className: 'live-task'})
     const chart = RTX.chart({width: 400, height: 250, right: 96, alt: '', x: {from: L, to: N - H, label: 'start of the forecast'},
-      y: {from: 0, to: 1, label: `off by, mean of ${H}`}})
+      y: {from: 0, to: 1, label: `mean error of ${H} steps`}})
 
     function show() {
       const {values, start} = now, x = values.slice(start - L, start), on = lanes.filter((name) => shown.has(name))
       const steps = Object.fromEntries(on.map((name) => [name, said_by(name, start)])), amount = (v) => `${short(v)}${now.unit}`
       picture.show({...now, say: amount, drawn: on.map((name) => ({cls: LANES[name], steps: steps[name]}))})
       // what followed
-      const called = (name) => name === NAIVE ? `${name} (season ${season(x)})` : name === 'GRU' && now.bare ? plain : name
+      const plainly = (name) => name === 'GRU' && now.bare ? plain : name
+      const called = (name) => name === NAIVE ? `${name} (season ${season(x)})` : plainly(name)
       const scores = on.map((name) => ({name, ...score(steps[name], start)})).sort((a, b) => a.off - b.off)
       const follows = Math.min(H, N - start)
       title.textContent = !on.length ? 'Nobody is asked.'
         : follows ? `From step ${start} on, ${called(scores[0].name)} came nearest.`
-          : 'Nothing has followed yet: drag the start back, and what they said is measured.'
-      words.textContent = !on.length || !follows ? '' : ` Off by, on average over the ${follows} that followed, and how many of them `
-        + `the interval held: ${list(scores.map(({name, off, held}) => `${called(name)} ${amount(off)} (${held})`))}.`
-      if (errors) words.textContent += ` Over all ${N - H - L + 1} starts: `
-        + `${list(on.map((name) => `${called(name).replace(/ \(.*/, '')} ${amount(mean(errors[name]))}`))}.`
+          : 'Nothing has followed yet: drag the start back, and what they say is measured.'
+      words.textContent = !on.length || !follows ? '' : ` Mean error over the ${follows} that followed, and how many of them lay `
+        + `in the interval: ${list(scores.map(({name, off, held}) => `${called(name)} ${amount(off)} (${held})`))}.`
+      if (errors && on.length) words.textContent += ` Over all ${N - H - L + 1} starts: `
+        + `${list(on.map((name) => `${plainly(name)} ${amount(mean(errors[name]))}`))}.`
       draw(on)
       // the series and itself
       const r = autocorrelation(now.flat ? withoutTrend(x) : x, LAGS), own = seasonOf(x), v = r[now.lag].toFixed(2).replace('-', '−')
@@ -137,7 +138,7 @@ RTX.part('widget-forecast', (RTX) => {
         from.label),
       picture.svg, el('p', {className: 'live-task forecast-told'}, title, words),
       el('div', {className: 'live-controls'}, lanes.map(lane), check('intervals of 80\u00a0%', true, set('intervals')),
-        known[plain] && check('the GRU’s window: level taken out', true, (on) => set('bare', true)(!on))),
+        known[plain] && check('the GRU reads without level and scale', true, (on) => set('bare', true)(!on))),
       el('div', {className: 'live-charts'},
         el('div', {}, lags.svg, found, el('div', {className: 'live-controls'}, slider.label,
           check('trend taken out first', true, set('flat')), check('seasonal naive repeats this lag', false, set('own', true)))),
