@@ -13,16 +13,14 @@ from rtx_lib.models.transformer import Encoder
 from rtx_lib.tasks.naive import last_value
 from rtx_lib.tasks.splits import Rows, draw_batch, run_through
 
-LOOKBACK, HORIZON, PATCH, WIDTH, HEADS = 96, 24, 8, 64, 4
-LEVELS = (0.1, 0.5, 0.9)
+LOOKBACK, HORIZON, LEVELS = 96, 24, (0.1, 0.5, 0.9)
 
 
 class MadeSeries:
     """Go on with a series of seasons, a trend, a jump, a walk and noise, each in an amount by chance, or left out.
 
     x is (B, 96, 1). y is (B, 24, 2): what follows, and the deviation of x, by which errors are divided. A prediction
-    (B, 24, 3) holds the quantiles 0.1, 0.5 and 0.9 of each value. Metrics: the pinball loss, the mean absolute error
-    of the median, and the share of values between the outer two.
+    (B, 24, 3) holds the quantiles 0.1, 0.5 and 0.9 of each value.
     """
 
     name, input_size, output_size, vocabulary = "made-series", 1, len(LEVELS), None
@@ -32,16 +30,14 @@ class MadeSeries:
         self.splits = Rows(draw=_draw)
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
-        """The pinball loss."""
-        error = (y[..., :1] - prediction) / y[..., 1:]
-        levels = torch.tensor(LEVELS).to(error)
+        """The pinball loss, the mean of the three."""
+        error, levels = (y[..., :1] - prediction) / y[..., 1:], torch.tensor(LEVELS).to(prediction)
         return torch.maximum(levels * error, (levels - 1) * error).mean()
 
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
-        """{"pinball", "mae", "coverage"}."""
-        low, middle, high = prediction.detach().unbind(-1)
-        inside = (low <= y[..., 0]) & (y[..., 0] <= high)
-        error = (middle - y[..., 0]).abs() / y[..., 1]
+        """The loss, the mean absolute error of the median, and the share of values between the outer two."""
+        inside = (prediction[..., 0] <= y[..., 0]) & (y[..., 0] <= prediction[..., 2])
+        error = (prediction[..., 1] - y[..., 0]).abs() / y[..., 1]
         found = {"pinball": self.loss(prediction, y), "mae": error.mean(), "coverage": inside.double().mean()}
         return {name: value.item() for name, value in found.items()}
 
@@ -49,6 +45,16 @@ class MadeSeries:
         """The mean absolute error of the last value, again and again."""
         x, y = self.splits.finite("test")
         return {"last value": self.metrics(last_value(x, HORIZON).expand(-1, -1, 3), y)["mae"]}
+
+
+def forecaster(task: MadeSeries, core: str, norm: str | None = "last") -> nn.Module:
+    """NLinear, or a GRU or a Transformer that reads patches of eight values."""
+    sizes = (LOOKBACK, HORIZON, task.input_size)
+    if core == "nlinear":
+        return NLinear(*sizes, outputs=task.output_size)
+    how: dict[str, Any] = {"width": 64, "heads": 4, "layers": 2, "inner": 128, "length": 12, "positions": "learned"}
+    reader = GRU(64, 64, backend="torch") if core == "gru" else Encoder(8, None, **how, activation="gelu")
+    return Patched(reader, *sizes, 8, norm=norm, outputs=task.output_size)
 
 
 def _draw(size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -59,15 +65,15 @@ def _draw(size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """As often below as above the geometric mean, in this share of the series, and 0 in the rest."""
         return draw(math.log(low), math.log(high)).exp() * (draw(0, 1) < share)
 
-    steps = torch.arange(LOOKBACK + HORIZON)
-    at, order = steps / len(steps), torch.arange(1, 5)[:, None]
+    steps, order = torch.arange(LOOKBACK + HORIZON), torch.arange(1, 5)[:, None]
+    at = steps / len(steps)
 
     def season(share: float) -> Tensor:
         """Four harmonics, some with their tops cut, some with an amplitude that grows or shrinks."""
         period = amount(4, 40)
-        period = torch.where(draw(0, 1) < 0.6, period.round(), period)
+        period = torch.where(draw(0, 1) < 0.6, period.round(), period)[..., None]
         heights = draw(-1, 1, 4, 1) * order ** -draw(0.3, 2.5, 1, 1)
-        wave = (heights * torch.sin(math.tau * (order * steps / period[..., None] + draw(0, 1, 4, 1)))).sum(1)
+        wave = (heights * torch.sin(math.tau * (order * steps / period + draw(0, 1, 4, 1)))).sum(1)
         wave, cut = wave / wave.std(1, keepdim=True), draw(-2, 3)
         wave = torch.where(cut > 0.5, torch.tanh(cut * wave), wave)
         return amount(0.1, 2, share) * wave * (1 + (draw(0, 1) < 0.3) * draw(-0.8, 1.5) * at)
@@ -80,16 +86,4 @@ def _draw(size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     smooth = F.avg_pool1d(F.pad(x[:, None], (2, 2), mode="replicate"), 5, 1)[:, 0]  # as by a hand
     x = amount(0.1, 1.5) * torch.where(draw(0, 1) < 0.3, smooth, x) + draw(-2, 2)
     x, y = x.split([LOOKBACK, HORIZON], 1)
-    scale = x.std(1, keepdim=True).clamp(min=0.01).expand_as(y)
-    return x.unsqueeze(-1), torch.stack([y, scale], -1)
-
-
-def forecaster(task: MadeSeries, core: str, norm: str | None = "last") -> nn.Module:
-    """NLinear, or a GRU or a Transformer that reads patches of eight values."""
-    sizes: Any = (LOOKBACK, HORIZON, task.input_size)
-    if core == "nlinear":
-        return NLinear(*sizes, outputs=task.output_size)
-    how: dict[str, Any] = {"width": WIDTH, "heads": HEADS, "layers": 2, "inner": 2 * WIDTH, "length": LOOKBACK // PATCH}
-    how |= {"positions": "learned", "activation": "gelu"}
-    reader = GRU(WIDTH, WIDTH, backend="torch") if core == "gru" else Encoder(PATCH, None, **how)
-    return Patched(reader, *sizes, PATCH, norm=norm, outputs=task.output_size)
+    return x.unsqueeze(-1), torch.stack([y, x.std(1, keepdim=True).clamp(min=0.01).expand_as(y)], -1)

@@ -13,7 +13,7 @@ from rtx_lib.models import NLinear, Patched
 from rtx_lib.models.transformer import Encoder
 from rtx_lib.tasks import naive
 
-PARTS = ("arithmetic", "recurrent", "attention", "forecasters")
+PARTS = ("arithmetic", "recurrent", "attention", "forecast")
 READ = "([weights, how, windows]) => windows.map((x) => RTX.forecaster(matrices(weights), how)(x))"
 LOOK = """([x, season]) => ({r: RTX.autocorrelation(x, 48), flat: RTX.autocorrelation(RTX.withoutTrend(x), 48),
   season: RTX.seasonOf(x), naive: RTX.seasonal(x, 24, season)})"""

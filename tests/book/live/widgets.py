@@ -7,7 +7,6 @@ import torch
 from live.parity import disturb
 
 from rtx_book.page.live.packing import pack_merges
-from rtx_book.runs.forecasters import reads
 from rtx_book.runs.made_series import MadeSeries, forecaster
 from rtx_book.runs.recipes.drawn import ABOUT
 from rtx_lib.layers import LSTM, RNN, MixerStack, Readout, SelectiveRecurrence
@@ -166,7 +165,7 @@ def forecast():
     models = {about: disturb(forecaster(MadeSeries(), **how), 0.05) for about, how in ABOUT.values()}
     values = [350 + t / 8 + 3 * math.sin(math.tau * t / 12) for t in range(144)]
     series = {"CO2": {"values": [round(v, 1) for v in values], "unit": "ppm", "label": "month"}}
-    return {"models": models, "series": series, "reads": reads()}
+    return {"models": models, "series": series}
 
 
 GIVEN = {  # of each kind: what `play` is given

@@ -22,7 +22,6 @@ FRAME = ("base", "engine", "weights", "controls", "chart", "start")
 FIGURE = '<figure class="book-fig live"'
 """How such a figure begins on a page."""
 
-_READERS = ("arithmetic", "recurrent", "attention")
 PARTS: dict[str, tuple[str, ...]] = {
     "train": ("random", "scan", "cells", "adding", "trainer", "train-words", "train-charts", "widget-train"),
     "write": ("random", "arithmetic", "recurrent", "attention", "local", "reading", "widget-write"),
@@ -47,7 +46,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "lookup": ("random", "arithmetic", "attention", "mixers", "widget-lookup"),
     "story": ("arithmetic", "memory", "widget-story"),
     "looks": ("arithmetic", "looks", "widget-looks"),
-    "forecast": ("random", *_READERS, "forecasters", "forecast-picture", "widget-forecast"),
+    "forecast": ("random", "arithmetic", "recurrent", "attention", "forecast", "forecast-picture", "widget-forecast"),
 }
 """The files of each kind after those of :data:`FRAME`, in order."""
 

@@ -4,6 +4,8 @@ RTX.part('widget-forecast', (RTX) => {
   const {el, range, check, select, voice, swatch, autocorrelation, withoutTrend, seasonOf, seasonal} = RTX
   const L = 96, H = 24, N = 144, LAGS = 48, PAUSE = 250, SLICE = 12, NAIVE = 'seasonal naive'
   const LANES = {[NAIVE]: 'seasonal-naive', NLinear: 'nlinear', GRU: 'gru', Transformer: 'transformer'}
+  const PLAIN = 'GRU, level left in', instance = {norm: 'instance', heads: 4}
+  const READS = {GRU: instance, Transformer: instance, [PLAIN]: {norm: null}}  // NLinear takes the last value out
   const CANVAS = {from: 0, to: 100, unit: '', label: 'step', scale: [50, 20]}  // what is drawn is scaled by what it is drawn on
   const wave = (t, period, turn = 0) => Math.sin(2 * Math.PI * t / period + turn)
   const MADE = {
@@ -26,21 +28,21 @@ RTX.part('widget-forecast', (RTX) => {
     return {values, from: low - room, to: high + room, unit: unit && `\u00a0${unit}`, label, scale: [middle, spread || 1]}
   }
 
-  // options: series {name: {values, unit, label}}, N values each; reads {model: {norm, heads}}; start; plain, the name of
-  // the model that reads windows with their level. models: NLinear, GRU, Transformer and that one
-  RTX.widget('forecast', (body, {series = {}, reads = {}, start = N - H, plain = 'GRU, level left in'}, models) => {
+  // options: series {name: {values, unit, label}}, N values each; start, of the forecast. models: those of READS
+  RTX.widget('forecast', (body, {series = {}, start = N - H}, models) => {
     const said = voice('live-aside'), known = {}, names = Object.keys(LANES)
-    for (const name of Object.keys(models)) known[name] = RTX.forecaster(models[name].weights, reads[name])
+    for (const name of Object.keys(models)) known[name] = RTX.forecaster(models[name].weights, READS[name])
     const lanes = names.filter((name) => name === NAIVE || known[name]), shown = new Set(lanes)
     const now = {...CANVAS, values: [], at: start - 1, start, lag: 12, own: false, flat: true, bare: false, intervals: true}
     let errors = null, timer = 0
 
     // ---- what each says of the H values from a start on: [low, middle, high]
+    const plainly = (name) => name === 'GRU' && now.bare ? PLAIN : name
     const season = (x) => now.own ? now.lag : seasonOf(x)
     function said_by(name, from) {
       const x = now.values.slice(from - L, from), [middle, spread] = now.scale
       if (name === NAIVE) return seasonal(x, H, season(x))
-      const read = known[name === 'GRU' && now.bare ? plain : name]
+      const read = known[plainly(name)]
       return read(x.map((v) => (v - middle) / spread)).map((q) => q.map((v) => v * spread + middle))
     }
     // How far off on average, and how many the interval held, of what followed
@@ -81,7 +83,6 @@ RTX.part('widget-forecast', (RTX) => {
       const steps = Object.fromEntries(on.map((name) => [name, said_by(name, start)])), amount = (v) => `${short(v)}${now.unit}`
       picture.show({...now, say: amount, drawn: on.map((name) => ({cls: LANES[name], steps: steps[name]}))})
       // what followed
-      const plainly = (name) => name === 'GRU' && now.bare ? plain : name
       const called = (name) => name === NAIVE ? `${name} (season ${season(x)})` : plainly(name)
       const scores = on.map((name) => ({name, ...score(steps[name], start)})).sort((a, b) => a.off - b.off)
       const follows = Math.min(H, N - start)
@@ -138,7 +139,7 @@ RTX.part('widget-forecast', (RTX) => {
         from.label),
       picture.svg, el('p', {className: 'live-task forecast-told'}, title, words),
       el('div', {className: 'live-controls'}, lanes.map(lane), check('intervals of 80\u00a0%', true, set('intervals')),
-        known[plain] && check('the GRU reads without level and scale', true, (on) => set('bare', true)(!on))),
+        known[PLAIN] && check('the GRU reads without level and scale', true, (on) => set('bare', true)(!on))),
       el('div', {className: 'live-charts'},
         el('div', {}, lags.svg, found, el('div', {className: 'live-controls'}, slider.label,
           check('trend taken out first', true, set('flat')), check('seasonal naive repeats this lag', false, set('own', true)))),

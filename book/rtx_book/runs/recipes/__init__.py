@@ -21,8 +21,8 @@ from . import (
 from .recipe import Recipe, recipe_of
 
 _TRIED = (between, hybrids, parallel, pretraining, recurrence, returns, scenes, state_space, topics)
-_PARTS = (recurrence, topics, scenes, attention, between, parallel, pretraining, orders, state_space, hybrids)
-_PARTS += (returns, drawn)
+_LATER = (state_space, hybrids, returns, drawn)
+_PARTS = (recurrence, topics, scenes, attention, between, parallel, pretraining, orders, *_LATER)
 
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for part in _PARTS for recipe in part.RECIPES}
 

@@ -1,8 +1,10 @@
 """Recipes of the forecasters that go on in the page with what the reader draws."""
 
+from typing import Any
+
 from .recipe import COSINE, Recipe
 
-ABOUT: dict[str, tuple[str, dict[str, str | None]]] = {
+ABOUT: dict[str, tuple[str, dict[str, Any]]] = {
     "nlinear": ("NLinear", {"core": "nlinear"}),
     "gru": ("GRU", {"core": "gru", "norm": "instance"}),
     "gru-level": ("GRU, level left in", {"core": "gru", "norm": None}),
@@ -10,10 +12,11 @@ ABOUT: dict[str, tuple[str, dict[str, str | None]]] = {
 }
 """What the panel calls each, and its arguments."""
 
-RATES = {"transformer": 2e-3}
 
-RECIPES = [
-    Recipe(f"drawn-{name}", f"{about}, on made series", "forecaster", "made-series", 3000, 128, RATES.get(name, 4e-3),
-           how, **COSINE, warmup=100, eval_every=1000)
-    for name, (about, how) in ABOUT.items()
-]  # fmt: skip
+def _drawn(name: str, about: str, how: dict[str, Any]) -> Recipe:
+    lr, settings = 2e-3 if name == "transformer" else 4e-3, COSINE | {"warmup": 100, "eval_every": 1000}
+    words = f"{about}, on made series"
+    return Recipe(f"drawn-{name}", words, "forecaster", "made-series", 3000, 128, lr, how, **settings)
+
+
+RECIPES = [_drawn(name, *told) for name, told in ABOUT.items()]

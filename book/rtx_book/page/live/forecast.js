@@ -1,6 +1,6 @@
 // What goes on with a series: seasonal naive (rtx_lib.tasks.naive), and NLinear and Patched, trained in advance
 // (rtx_lib.models.ltsf and patch_tst). Of every value to come each says the quantiles 0.1, 0.5 and 0.9.
-RTX.part('forecasters', (RTX) => {
+RTX.part('forecast', (RTX) => {
   const {affine, row, tree, gelu, Recurrent} = RTX, {everyAttention, feedForward, before, behind, layerNorm} = RTX.layers
   const SHARE = 0.8, EPS = 1e-5
   const add = (x, y) => x.map((v, i) => v + y[i])
