@@ -4,14 +4,11 @@ import math
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rtx_lib import models
 from rtx_lib.layers import GRU
-from rtx_lib.models import NLinear, Patched
-from rtx_lib.models.transformer import Encoder
-from rtx_lib.tasks.naive import last_value
-from rtx_lib.tasks.splits import Rows, draw_batch, run_through
+from rtx_lib.tasks import naive, splits
 
 LOOKBACK, HORIZON, LEVELS = 96, 24, (0.1, 0.5, 0.9)
 
@@ -24,10 +21,10 @@ class MadeSeries:
     """
 
     name, input_size, output_size, vocabulary = "made-series", 1, len(LEVELS), None
-    batch, batches = draw_batch, run_through
+    batch, batches = splits.draw_batch, splits.run_through
 
     def __init__(self) -> None:
-        self.splits = Rows(draw=_draw)
+        self.splits = splits.Rows(draw=_draw)
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """The pinball loss, the mean of the three."""
@@ -44,17 +41,18 @@ class MadeSeries:
     def baselines(self) -> dict[str, float]:
         """The mean absolute error of the last value, again and again."""
         x, y = self.splits.finite("test")
-        return {"last value": self.metrics(last_value(x, HORIZON).expand(-1, -1, 3), y)["mae"]}
+        return {"last value": self.metrics(naive.last_value(x, HORIZON).expand(-1, -1, 3), y)["mae"]}
 
 
 def forecaster(task: MadeSeries, core: str, norm: str | None = "last") -> nn.Module:
     """NLinear, or a GRU or a Transformer that reads patches of eight values."""
     sizes = (LOOKBACK, HORIZON, task.input_size)
     if core == "nlinear":
-        return NLinear(*sizes, outputs=task.output_size)
-    how: dict[str, Any] = {"width": 64, "heads": 4, "layers": 2, "inner": 128, "length": 12, "positions": "learned"}
-    reader = GRU(64, 64, backend="torch") if core == "gru" else Encoder(8, None, **how, activation="gelu")
-    return Patched(reader, *sizes, 8, norm=norm, outputs=task.output_size)
+        return models.NLinear(*sizes, outputs=task.output_size)
+    how: dict[str, Any] = {"width": 64, "heads": 4, "layers": 2, "inner": 128, "length": 12}
+    how |= {"positions": "learned", "activation": "gelu"}
+    reader = GRU(64, 64, backend="torch") if core == "gru" else models.transformer.Encoder(8, None, **how)
+    return models.Patched(reader, *sizes, 8, norm=norm, outputs=task.output_size)
 
 
 def _draw(size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -83,7 +81,9 @@ def _draw(size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     x = x + draw(-6, 6) * (draw(0, 1) < 0.4) * (at - draw(0, 1)).clamp(min=0)  # the trend bends
     x = x + draw(-2, 2) * (draw(0, 1) < 0.3) * (at > draw(0, 1))  # the level jumps
     x = x + amount(0.02, 0.4, 0.4) * walk.cumsum(1) + amount(0.02, 0.6) * noise
-    smooth = F.avg_pool1d(F.pad(x[:, None], (2, 2), mode="replicate"), 5, 1)[:, 0]  # as by a hand
+    smooth = nn.functional.avg_pool1d(nn.functional.pad(x[:, None], (2, 2), mode="replicate"), 5, 1)[
+        :, 0
+    ]  # as by a hand
     x = amount(0.1, 1.5) * torch.where(draw(0, 1) < 0.3, smooth, x) + draw(-2, 2)
     x, y = x.split([LOOKBACK, HORIZON], 1)
     return x.unsqueeze(-1), torch.stack([y, x.std(1, keepdim=True).clamp(min=0.01).expand_as(y)], -1)

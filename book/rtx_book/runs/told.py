@@ -27,14 +27,10 @@ def weights_file(kind: str = "scenes") -> Path:
 
 def make(kind: str = "scenes") -> None:
     """Train them, write their records, and keep their weights."""
-    weights: dict[str, Mapping[str, torch.Tensor]] = {}
-    for name in RECIPES:
-        if name.startswith(f"{kind}-"):
-
-            def collect(model: nn.Module, task: Any, way: str = name.removeprefix(f"{kind}-")) -> None:
-                weights[way] = model.state_dict()
-
-            run(RECIPES[name], 0, keep=collect)
+    weights: dict[str, Any] = {}
+    for name in (name for name in RECIPES if name.startswith(f"{kind}-")):
+        way = name.removeprefix(f"{kind}-")
+        run(RECIPES[name], 0, keep=lambda model, task, way=way: weights.update({way: model.state_dict()}))  # type: ignore[misc]
     keep(weights, kind)
 
 
@@ -56,7 +52,7 @@ def load() -> dict[str, Captioner]:
 
 def forecasters() -> dict[str, nn.Module]:
     """Those that go on with what the reader draws, by the names that the panel has for them."""
-    found = _with_weights("drawn", {way: forecaster(MadeSeries(), **how) for way, (_, how) in drawn.ABOUT.items()})
+    found = _with_weights("drawn", {way: forecaster(MadeSeries(), **how) for way, (*_, how) in drawn.ABOUT.items()})
     return {drawn.ABOUT[way][0]: model for way, model in found.items()}
 
 

@@ -162,7 +162,7 @@ def looks():
 
 
 def forecast():
-    models = {about: disturb(forecaster(MadeSeries(), **how), 0.05) for about, how in ABOUT.values()}
+    models = {about: disturb(forecaster(MadeSeries(), **how), 0.05) for about, _, how in ABOUT.values()}
     values = [350 + t / 8 + 3 * math.sin(math.tau * t / 12) for t in range(144)]
     series = {"CO2": {"values": [round(v, 1) for v in values], "unit": "ppm", "label": "month"}}
     return {"models": models, "series": series}

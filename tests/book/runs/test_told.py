@@ -30,6 +30,6 @@ def test_the_books_forecasters_are_those_of_the_records():
     assert told.weights_file("drawn").stat().st_size < 200_000
     task, models = MadeSeries(), told.forecasters()
     x, y = (part[:1000] for part in task.splits.finite("test"))
-    for name, (about, _) in drawn.ABOUT.items():
+    for name, (about, *_) in drawn.ABOUT.items():
         (recorded,) = (record for record in load_records(f"drawn-{name}") if record["seed"] == 0)
         assert task.metrics(models[about](x)[0], y) == pytest.approx(recorded["metrics"], abs=0.05)
