@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from rtx_book.runs import pretrained
 from rtx_book.runs.fine_tuning import WithAuxiliary
+from rtx_book.runs.made_series import MadeSeries, forecaster
 from rtx_book.runs.mixers import mixers
 from rtx_book.runs.recipes import Recipe
 from rtx_book.runs.recipes.recipe import SEED
@@ -83,6 +84,7 @@ TASKS: dict[str, Callable[..., Any]] = {
     "recall": tasks.AssociativeRecall,
     "selective-copying": tasks.SelectiveCopying,
     "series": _series,
+    "made-series": MadeSeries,
 }
 
 
@@ -301,6 +303,7 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "seq2seq": _given(models.Seq2Seq, "input_size", "output_size"),
     "dtmt": _given(models.DTMT, "input_size", "output_size"),
     "captioner": _captioner,
+    "forecaster": forecaster,
     "memory-network": lambda task, **how: models.MemoryNetwork(
         task.vocabulary, sentence_length=task.sentence_length, memory_size=task.memory_size, **how
     ),

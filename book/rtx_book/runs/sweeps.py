@@ -72,6 +72,7 @@ SWEEPS: dict[str, Sweep] = {
     "hybrids": Sweep("layers that are mixed", parts.hybrids.RECIPES, parts.hybrids.SEEDS),
     "rates": Sweep("rates, by seeds that no page shows", _TRIALS, parts.returns.TUNING_SEEDS, follow=tuning.next_rates),
     "returns": Sweep("recurrence returns", _recorded(parts.returns.RECIPES), (0, 1, 2, 3, 4)),
+    "drawn": Sweep("forecasters of the page", parts.drawn.RECIPES, (0,)),
     "scenes": Sweep("captions of scenes", parts.scenes.RECIPES, (0, 1, 2, 3, 4)),
     "series": Sweep("time series", parts.series.RECIPES, parts.series.SEEDS),
     "race-rates": Sweep("rates that the lanes of the race tried", parts.race.TRIALS, (0,), follow=tuning.next_trials),

@@ -1,4 +1,4 @@
-"""The captioners that the book ships: of the recipes ``scenes-...``, seed 0, in 8 bits, in one file."""
+"""The captioners and the forecasters that the book ships: of the recipes of a kind, seed 0, in 8 bits, in one file."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +9,8 @@ import torch
 from torch import nn
 
 from rtx_book.paths import results_folder
-from rtx_book.runs.recipes import RECIPES
+from rtx_book.runs.made_series import MadeSeries, forecaster
+from rtx_book.runs.recipes import RECIPES, drawn
 from rtx_book.runs.recipes.scenes import ABOUT
 from rtx_book.runs.runs import run
 from rtx_lib.models import Captioner
@@ -19,44 +20,49 @@ from rtx_lib.training.checkpoints import in_one_step
 SHARED = "convolutions."  # all have these from one training
 
 
-def weights_file() -> Path:
-    """Where their weights lie."""
-    return results_folder() / "live" / "scenes.npz"
+def weights_file(kind: str = "scenes") -> Path:
+    """Where the weights of the recipes lie whose names begin with ``kind``."""
+    return results_folder() / "live" / f"{kind}.npz"
 
 
-def make() -> None:
+def make(kind: str = "scenes") -> None:
     """Train them, write their records, and keep their weights."""
-    weights: dict[str, dict[str, torch.Tensor]] = {}
-
-    def collect(model: nn.Module, task: Any) -> None:
-        weights[model.told] = model.state_dict()  # type: ignore[index]
-
-    for way in ABOUT:
-        run(RECIPES[f"scenes-{way}"], 0, keep=collect)
-    keep(weights)
+    weights: dict[str, Any] = {}
+    for name in (name for name in RECIPES if name.startswith(f"{kind}-")):
+        way = name.removeprefix(f"{kind}-")
+        run(RECIPES[name], 0, keep=lambda model, task, way=way: weights.update({way: model.state_dict()}))  # type: ignore[misc]
+    keep(weights, kind)
 
 
-def keep(weights: Mapping[str, Mapping[str, torch.Tensor]]) -> None:
+def keep(weights: Mapping[str, Mapping[str, torch.Tensor]], kind: str = "scenes") -> None:
     """Write the weights of each, those that all share once."""
     named: dict[str, Any] = {}
     for way, own in weights.items():
         for key, weight in own.items():
             name, scale = _named(way, key), float(weight.abs().max()) / 127 or 1.0
             named |= {name: (weight.cpu() / scale).round().numpy().astype("i1"), f"{name} scale": scale}
-    with in_one_step(weights_file()) as temporary, temporary.open("wb") as file:
+    with in_one_step(weights_file(kind)) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **named)
 
 
 def load() -> dict[str, Captioner]:
     """The three by how they are told: "first", "every" and "attention"."""
-    found = {}
-    with np.load(weights_file()) as kept:
+    return _with_weights("scenes", {way: Captioner(PICTURE, len(Scenes.words), told=way) for way in ABOUT})
+
+
+def forecasters() -> dict[str, nn.Module]:
+    """Those that go on with what the reader draws, by the names that the panel has for them."""
+    found = _with_weights("drawn", {way: forecaster(MadeSeries(), **how) for way, (*_, how) in drawn.ABOUT.items()})
+    return {drawn.ABOUT[way][0]: model for way, model in found.items()}
+
+
+def _with_weights(kind: str, models: dict[str, Any]) -> dict[str, Any]:
+    with np.load(weights_file(kind)) as kept:
         arrays = {name: torch.from_numpy(kept[name]).float() for name in kept.files}
     weights = {name: array * arrays[f"{name} scale"] for name, array in arrays.items() if " " not in name}
-    for way in ABOUT:
-        model = found[way] = Captioner(PICTURE, len(Scenes.words), told=way)
+    for way, model in models.items():
         model.load_state_dict({key: weights[_named(way, key)] for key in model.state_dict()})
-    return found
+    return models
 
 
 def _named(way: str, key: str) -> str:

@@ -1,11 +1,14 @@
 """One small, untrained figure of each kind of widget, and what a hand does with it."""
 
+import math
 from types import SimpleNamespace
 
 import torch
 from live.parity import disturb
 
 from rtx_book.page.live.packing import pack_merges
+from rtx_book.runs.made_series import MadeSeries, forecaster
+from rtx_book.runs.recipes.drawn import ABOUT
 from rtx_lib.layers import LSTM, RNN, MixerStack, Readout, SelectiveRecurrence
 from rtx_lib.layers.classifier import SentenceClassifier, StructuredAttention, WordConvolution
 from rtx_lib.layers.mixing import AttentionMixer
@@ -158,8 +161,15 @@ def looks():
     return {"models": dict(zip(names, models, strict=True)), **told}
 
 
+def forecast():
+    models = {about: disturb(forecaster(MadeSeries(), **how), 0.05) for about, _, how in ABOUT.values()}
+    values = [350 + t / 8 + 3 * math.sin(math.tau * t / 12) for t in range(144)]
+    series = {"CO2": {"values": [round(v, 1) for v in values], "unit": "ppm", "label": "month"}}
+    return {"models": models, "series": series}
+
+
 GIVEN = {  # of each kind: what `play` is given
-    **{made.__name__: made for made in (digits, gaps, looks, lookup, parity, pieces, positions)},
+    **{made.__name__: made for made in (digits, forecast, gaps, looks, lookup, parity, pieces, positions)},
     **{made.__name__: made for made in (scene, selected, story, tune, window, words, write)},
     "adder": lambda: {"models": {"adder": without_carries()}, "trained": 4, "width": 2, "first": 12, "second": 3},
     "choose": lambda: {"models": lstm(), "characters": LETTERS, "text": "abc d"},

@@ -1,8 +1,11 @@
-"""The captioners of the book: their file is small, and they say what they said when they were trained."""
+"""The captioners and forecasters of the book: their files are small, and they do what they did when trained."""
 
+import pytest
 import torch
 
 from rtx_book.runs import load_records, told
+from rtx_book.runs.made_series import MadeSeries
+from rtx_book.runs.recipes import drawn
 from rtx_lib.tasks import Scenes
 
 
@@ -16,7 +19,17 @@ def test_the_books_captioners_are_those_of_the_records(tmp_path, monkeypatch):
         found = task.metrics(model.eval()(x)[0], y)
         assert model.told == way and abs(found["accuracy"] - recorded["metrics"]["accuracy"]) < 0.03
     path = tmp_path / "scenes.npz"
-    monkeypatch.setattr(told, "weights_file", lambda: path)
+    monkeypatch.setattr(told, "weights_file", lambda kind: path)
     told.keep({way: model.state_dict() for way, model in models.items()})
     for way, model in told.load().items():
         assert all(torch.equal(value, models[way].state_dict()[name]) for name, value in model.state_dict().items())
+
+
+@torch.no_grad()
+def test_the_books_forecasters_are_those_of_the_records():
+    assert told.weights_file("drawn").stat().st_size < 200_000
+    task, models = MadeSeries(), told.forecasters()
+    x, y = (part[:1000] for part in task.splits.finite("test"))
+    for name, (about, *_) in drawn.ABOUT.items():
+        (recorded,) = (record for record in load_records(f"drawn-{name}") if record["seed"] == 0)
+        assert task.metrics(models[about](x)[0], y) == pytest.approx(recorded["metrics"], abs=0.05)

@@ -47,6 +47,20 @@ RTX.part('attention', (RTX) => {
     return {y: affine(out_proj.weight, y, out_proj.bias), weights}
   }
 
+  // The same where every position reads all of them: h has a vector for each
+  function everyAttention({in_proj_weight, in_proj_bias, out_proj}, h, heads) {
+    const width = h[0].length, K = width / heads, qkv = h.map((x) => affine(in_proj_weight, x, in_proj_bias))
+    const values = qkv.map((own) => own.subarray(2 * width))
+    return qkv.map((own) => {
+      const score = (s, head) => {
+        let sum = 0
+        for (let j = head * K; j < head * K + K; j++) sum += own[j] * qkv[s][width + j]
+        return sum / Math.sqrt(K)
+      }
+      return affine(out_proj.weight, attend(heads, h.length, score, values, width).y, out_proj.bias)
+    })
+  }
+
   // Rotary positions: each pair (2i, 2i + 1) of a head of width K turned by p 10000^(-2i/K) radians
   function rotary(x, p, K) {
     const y = new Float64Array(x.length)
@@ -154,6 +168,6 @@ RTX.part('attention', (RTX) => {
       return {logits: affine(w.readout.weight, h, w.readout.bias), attention}
     }
   }
-  const layers = {selfAttention, rotary, feedForward, before, behind, layerNorm}  // what other models are made of as well
+  const layers = {selfAttention, everyAttention, rotary, feedForward, before, behind, layerNorm}  // what other models are made of as well
   Object.assign(RTX, {CharGPT, CharXL, layers, gelu: ACTIVATIONS.gelu})
 })

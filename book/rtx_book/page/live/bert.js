@@ -1,6 +1,6 @@
 // rtx_lib.models.BERT, trained: a text with gaps goes through all layers at once, as every position sees every other.
 RTX.part('bert', (RTX) => {
-  const {affine, row, softmax, norm, tree, gelu} = RTX
+  const {affine, row, norm, tree, gelu} = RTX
   const EPS = 1e-12  // under the root of each of its norms
   const add = (x, y) => x.map((value, i) => value + y[i])
   const layerNorm = (x, w) => norm(x, w, EPS)
@@ -12,25 +12,6 @@ RTX.part('bert', (RTX) => {
       const {encoder} = this.w
       Object.assign(this, {heads, blocks: Object.values(encoder.stack.blocks), length: encoder.positions.weight.r})
     }
-    // What the positions make of each other, head by head: each reads all of them
-    attention({in_proj_weight, in_proj_bias, out_proj}, h) {
-      const width = h[0].length, K = width / this.heads
-      const qkv = h.map((x) => affine(in_proj_weight, x, in_proj_bias))
-      return qkv.map((own) => {
-        const y = new Float64Array(width)
-        for (let at = 0; at < width; at += K) {
-          const score = (other) => {
-            let sum = 0
-            for (let j = at; j < at + K; j++) sum += own[j] * other[width + j]
-            return sum / Math.sqrt(K)
-          }
-          softmax(Float64Array.from(qkv, score)).forEach((a, s) => {
-            for (let j = at; j < at + K; j++) y[j] += a * qkv[s][2 * width + j]
-          })
-        }
-        return affine(out_proj.weight, y, out_proj.bias)
-      })
-    }
     // The last layer's h of every position
     encode(ids) {
       if (ids.length > this.length) throw new Error(`encode: ${ids.length} words, at most ${this.length}`)
@@ -38,7 +19,7 @@ RTX.part('bert', (RTX) => {
       let h = ids.map((id, t) =>
         layerNorm(add(add(row(embedding.weight, id), row(segments.weight, 0)), row(positions.weight, t)), first))
       for (const {self_attention: attention, feed_forward: {linear1, linear2}, norms} of this.blocks) {
-        const read = this.attention(attention, h)
+        const read = RTX.layers.everyAttention(attention, h, this.heads)
         h = h.map((x, t) => layerNorm(add(x, read[t]), norms[0]))
         h = h.map((x) => layerNorm(add(x,
           affine(linear2.weight, affine(linear1.weight, x, linear1.bias).map(gelu), linear2.bias)), norms[1]))

@@ -6,6 +6,7 @@
 from . import (
     attention,
     between,
+    drawn,
     hybrids,
     orders,
     parallel,
@@ -21,20 +22,8 @@ from . import (
 from .recipe import Recipe, recipe_of
 
 _TRIED = (between, hybrids, parallel, pretraining, recurrence, returns, scenes, series, state_space, topics)
-_PARTS = (
-    recurrence,
-    topics,
-    scenes,
-    attention,
-    between,
-    parallel,
-    pretraining,
-    orders,
-    state_space,
-    hybrids,
-    returns,
-    series,
-)
+_LATER = (state_space, hybrids, returns, series, drawn)
+_PARTS = (recurrence, topics, scenes, attention, between, parallel, pretraining, orders, *_LATER)
 
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for part in _PARTS for recipe in part.RECIPES}
 
