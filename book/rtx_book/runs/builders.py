@@ -48,7 +48,7 @@ def _series(source: str, **how: Any) -> Any:
     elif source == "sunspots":
         data = data["SUNACTIVITY"].to_numpy()
     seasons = {"co2": 52, "elnino": 12, "sunspots": 11}
-    return tasks.SeriesTask(data, season=seasons[source], missing="interpolate", **how)
+    return tasks.SeriesTask(data, season=seasons[source], missing="previous", **how)
 
 
 _series.files = {name: () for name in ("co2", "elnino", "sunspots")} | tasks.ETT.files  # type: ignore[attr-defined]
