@@ -284,7 +284,7 @@ def _patched(task: Any, core: str, core_arguments: dict[str, Any], width: int, *
 
 def _outputs(task: Any) -> int | str:
     """What a forecaster says of each value."""
-    return task.levels if task.levels == "normal" else len(task.levels or [0.5])
+    return "normal" if task.normal else max(1, len(task.levels))
 
 
 MODELS: dict[str, Callable[..., nn.Module]] = {
