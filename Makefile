@@ -16,7 +16,7 @@ export RTX_DOWNLOAD STRICT NAME
 
 # The data that the chapters use where they find it; `make data TRY=` fails where one file cannot be had.
 TRY := --try
-DATA := mnist ptb music shakespeare sst2 subj trec wikitext2 masc ud_ewt conll2000 senseval gpt_bpe
+DATA := mnist ptb music shakespeare sst2 subj trec wikitext2 masc ud_ewt conll2000 senseval gpt_bpe ett
 PY := .venv/bin/python
 BUILD := $(PY) -m rtx_book.build
 PYTEST = RTX_DOWNLOAD=0 OMP_NUM_THREADS=1 $(PY) -m pytest -n "$(WORKERS)" --maxprocesses 4

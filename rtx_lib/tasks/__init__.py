@@ -19,6 +19,7 @@ from rtx_lib.tasks.scenes import Scenes
 from rtx_lib.tasks.sentence_classes import SentenceClasses
 from rtx_lib.tasks.sentence_pairs import SentencePairs
 from rtx_lib.tasks.sentiment import GeneratedSentiment, Sentiment
+from rtx_lib.tasks.series import ETT, SeriesTask
 from rtx_lib.tasks.skipgram import SkipGrams
 from rtx_lib.tasks.state_tracking import GroupWords, Parity
 from rtx_lib.tasks.stories import Stories
