@@ -1,7 +1,7 @@
 """Series that a reader brings, with their dates if they have any: a CSV file, a frame, or an array.
 
-pandas is not imported: a frame is what has `columns` and `to_numpy`. Steps are regular, or what is missing among them
-is known; a series that is sampled at any times is refused.
+pandas is not imported: a frame is what has `columns` and `to_numpy`. Steps are regular, apart from rows that are
+missing; a series that was sampled at any times is refused.
 """
 
 import csv
@@ -23,24 +23,29 @@ _DATE = re.compile(r"(\d{4}(-\d\d(-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d+)?)?)?)?)?)?)Z
 
 
 class Step(NamedTuple):
-    """From one date to the next: `count` times `unit`, "ms" or "M" for months, whose ends are `shift` days early."""
+    """From a date to the next: `size` times `unit`, "ms" or "M" for months; of ends of months, `shift` is 1 day."""
 
-    count: int
+    size: int
     unit: str
-    shift: int
+    shift: int = 0
+
+    def ticks(self, dates: Any) -> tuple[Any, Any]:
+        """The number of the unit in which each date is, and how far into it."""
+        moved = dates + np.timedelta64(self.shift, "D")
+        whole = moved.astype(f"M8[{self.unit}]")
+        return whole.astype(np.int64), moved - whole
 
     def along(self, start: np.datetime64, steps: Any) -> np.ndarray:
         """The dates so many steps behind the start."""
-        moved = start + np.timedelta64(self.shift, "D")
-        whole = moved.astype(f"M8[{self.unit}]")
-        dates = (whole + np.asarray(steps) * self.count).astype("M8[ms]") + (moved - whole)
-        return dates - np.timedelta64(self.shift, "D")
+        tick, rest = self.ticks(start)
+        whole = (tick + np.asarray(steps) * self.size).astype(f"M8[{self.unit}]").astype("M8[ms]")
+        return whole + rest - np.timedelta64(self.shift, "D")
 
     def __str__(self) -> str:
         """As in "1 hour"."""
         spans = {"year": 12, "month": 1} if self.unit == "M" else SPANS
-        name, size = next((name, size) for name, size in spans.items() if self.count % size == 0)
-        return f"{self.count // size} {name}{'s' * (self.count != size)}"
+        name, span = next((name, span) for name, span in spans.items() if self.size % span == 0)
+        return f"{self.size // span} {name}{'s' * (self.size != span)}"
 
 
 class Dated(NamedTuple):
@@ -55,13 +60,13 @@ class Dated(NamedTuple):
     step: Step | None
     """Between the dates."""
     rows: np.ndarray
-    """(T,) which row each was, -1 where none was."""
-    place: Callable[[int], str]
-    """What a row is called: "line 5" of a file, or "row 3"."""
+    """(T,) the row that was read, -1 where there was none."""
+    place: Callable[..., str]
+    """What a row, and a column, is called: "line 5, column 'load'" of a file, or "row 3, column 0"."""
 
 
 def read_dated(values: Any, dates: Any = None, channels: Sequence[Any] | None = None) -> Dated:
-    """The series, one row a step, where there are dates: a step without a row becomes a row of NaN.
+    """The series, a row a step. Where there are dates, a step without a row becomes a row of NaN.
 
     Parameters
     ----------
@@ -69,25 +74,30 @@ def read_dated(values: Any, dates: Any = None, channels: Sequence[Any] | None = 
         The path of a CSV whose first line names its columns; a frame; an array or tensor (T, C) or (T,).
     dates
         A date for each row; or the name of their column; or False for none. None: the index of the frame if it holds
-        dates, or else a column called "date", "time" or the like, or the first whose entries look like dates. They are
-        written as 2016-07-01 05:00, a part of it from the left being enough.
+        dates, else a column called "date", "time" or the like, or the first whose entries look like dates. They are
+        written as 2016-07-01 05:00, of which a part from the left is enough.
     channels
         The names of the columns that are read, all others if None. Of an array their numbers, or names for all.
     """
     table, names, place = _open(values)
     if dates is None and getattr(getattr(getattr(values, "index", None), "dtype", None), "kind", "") == "M":
         dates = values.index
-    if dates is None and names:
-        dates = next(filter(None, (_is_date(name, column) for name, column in zip(names, table.T, strict=True))), None)
-    names = names or list(range(table.shape[1]))
-    if isinstance(dates, str):
-        stamps = _dates(table[:, _column(dates, names, "dates")], place, f", column {dates!r}")
-    else:
-        stamps = None if dates is None or dates is False else _dates(dates, place, "", len(table))
-    chosen, kept = _chosen(channels, names, dates)
-    numbers = _numbers(table[:, kept], chosen, place)
-    if stamps is None:
+    if dates is None:
+        dates = next((name for name, cells in zip(names, table.T, strict=False) if _is_date(name, cells[0])), None)
+    if not names:
+        named = isinstance(channels, list | tuple) and [*map(type, channels)] == [str] * table.shape[1]
+        names = list(channels or []) if named else [*range(table.shape[1])]
+    column = [dates] if isinstance(dates, str) else []
+    chosen = (
+        [channels] if isinstance(channels, str) else list(channels or [name for name in names if name not in column])
+    )
+    if not chosen or not {*chosen, *column} <= {*names}:
+        rule = f"columns, one at least, among {', '.join(map(str, names))}"
+        raise ValueError(f"channels must be {rule}, and so must dates, got {chosen} and {column}")
+    numbers = _numbers(table[:, [*map(names.index, chosen)]], chosen, place)
+    if dates is None or dates is False:
         return Dated(numbers, chosen, None, None, np.arange(len(numbers)), place)
+    stamps = _dates(table[:, names.index(dates)] if column else dates, len(table), place)
     at, step = _steps(stamps, place)
     rows = np.full(at[-1] + 1, -1)
     rows[at] = np.arange(len(at))
@@ -96,189 +106,132 @@ def read_dated(values: Any, dates: Any = None, channels: Sequence[Any] | None = 
 
 
 def expect_whole(series: Dated) -> None:
-    """Refuse a series with a gap, and say where it is."""
-    gaps = np.argwhere(np.isnan(series.values))
-    if not len(gaps):
-        return
-    at, column = gaps[0]
-    rule = "or missing say by which rule they are filled"
-    if series.rows[at] >= 0:
-        where = f"{series.place(series.rows[at])}, column {series.channels[column]!r}"
-        raise ValueError(f"values must have no gaps, {rule}, got none in {where} ({len(gaps)} in all)")
-    assert series.dates is not None
-    where = f"{_said(series.dates[at])}, behind {series.place(series.rows[:at].max())}"
-    raise ValueError(f"dates must have a row each {series.step}, {rule}, got none for {where}")
+    """Refuse a series with a gap, and say where the first is."""
+    for at, column in np.argwhere(np.isnan(series.values)):
+        got = f"none in {series.place(series.rows[at], series.channels[column])}"
+        if series.dates is not None and series.rows[at] < 0:
+            got = f"no row for {series.dates[at].astype('M8[s]')}, behind {series.place(series.rows[:at].max())}"
+        raise ValueError(f"values must have no gaps, unless missing says how they are filled, got {got}")
 
 
-def filled(values: np.ndarray, rule: str, season: int) -> np.ndarray:
-    """The series (T, C) with its gaps filled: from the value before, the season before, or along the line across.
+def filled(values: np.ndarray, season: int) -> np.ndarray:
+    """The series (T, C) with its gaps filled by what was a season before, or by the value before where nothing was.
 
-    What is missing before the first value of a channel is 0.
+    With a season of 1, by the value before. Nothing is taken from later. Before the first value of a channel it is 0.
     """
-    known, steps = ~np.isnan(values), np.arange(len(values))[:, None]
-    last = np.maximum.accumulate(np.where(known, steps, -1), 0)
-    found = np.where(last < 0, 0, np.take_along_axis(values, last, 0))
-    if rule == "interpolate":
-        for column, here in enumerate(known.T):
-            if here.any():
-                line = np.interp(steps[:, 0], steps[here, 0], values[here, column])
-                found[:, column] = np.where(last[:, column] < 0, 0, line)
-    if rule == "season":
-        for at, column in np.argwhere(~known & (last >= season)):
-            found[at, column] = found[at - season, column]
+    found = values.copy()
+    for at, column in np.argwhere(np.isnan(values)):
+        found[at, column] = found[at - (season if at >= season else 1), column] if at else 0.0
     return found
 
 
-def _open(values: Any) -> tuple[np.ndarray, list[Any], Callable[[int], str]]:
-    """A table (T, K), the names of its columns if it has any, and what its rows are called."""
+def _open(values: Any) -> tuple[np.ndarray, list[Any], Callable[..., str]]:
+    """A table (T, K), the names of its columns if it has any, and what its places are called."""
     if isinstance(values, str | Path):
         return _read_csv(Path(values))
-    names = list(getattr(values, "columns", []))
     array = values.detach().cpu().numpy() if isinstance(values, Tensor) else values
-    array = array.to_numpy() if hasattr(array, "to_numpy") else array
     try:
-        table = np.asarray(array)
-        table = table[:, None] if table.ndim == 1 else table
+        table = np.asarray(array.to_numpy() if hasattr(array, "to_numpy") else array)
     except ValueError:
-        raise ValueError("values must have rows of one length, got rows of unequal length") from None
+        raise ValueError("values must have rows of one length, got others") from None
+    table = table[:, None] if table.ndim == 1 else table
     if table.ndim != 2 or not table.size:
-        got = f"shape {table.shape}" if table.ndim else type(values).__name__
-        raise ValueError(f"values must be a CSV, a frame or an array of shape (T, C) or (T,), got {got}")
-    return table, names, "row {}".format
+        rule = "the path of a CSV, a frame, or an array of shape (T, C) or (T,)"
+        raise ValueError(f"values must be {rule}, got {type(values).__name__} of shape {table.shape}")
+    return table, list(getattr(values, "columns", [])), _called("row", range(len(table)))
 
 
-def _read_csv(path: Path) -> tuple[np.ndarray, list[Any], Callable[[int], str]]:
-    """The cells of a file, as texts; lines without any are left out."""
+def _read_csv(path: Path) -> tuple[np.ndarray, list[Any], Callable[..., str]]:
+    """The entries of a file, as texts; empty lines are left out."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             first = file.readline()
             file.seek(0)
-            reader = csv.reader(file, delimiter=max(",;\t|", key=first.count))
-            lines = [(reader.line_num, row) for row in reader if any(map(str.strip, row))]
+            reader = csv.reader(file, delimiter=max(",;\t|", key=first.count), strict=True)
+            lines = dict((reader.line_num, row) for row in reader if any(map(str.strip, row)))
     except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"values must be a CSV in UTF-8, got {path.name!r}, which is none ({error})") from None
-    names = [name.strip() for name in lines[0][1]] if lines else []
-    if len(lines) < 2:
-        got = "one line only" if lines else "an empty file"
-        raise ValueError(f"values must be a CSV of a line of names and lines of numbers, got {got}, {path.name!r}")
-    if any(_number(name) is not None for name in names):
-        raise ValueError(f"values must be a CSV whose first line names the columns, got {', '.join(names)!r}")
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"values must have columns of different names, got {twice[0]!r} twice")
-    numbers, rows = zip(*lines[1:], strict=True)
-    for number, row in zip(numbers, rows, strict=True):
+        raise ValueError(f"values must be a CSV in UTF-8, got {path.name} ({error})") from None
+    names, *rows = lines.values() if lines else [[]]
+    names = [name.strip() for name in names]
+    if not rows or len(set(names)) < len(names) or any(math.isfinite(_number(name)) for name in names):
+        rule = "a CSV with a line of names of columns, all different, and then lines of numbers"
+        raise ValueError(
+            f"values must be {rule}, got {len(lines)} lines in {path.name}, the first {', '.join(names)!r}"
+        )
+    for line, row in lines.items():
         if len(row) != len(names):
-            raise ValueError(
-                f"values must have {len(names)} entries a line, as the first, got {len(row)} in line {number}"
-            )
-    return np.array(rows, dtype=object), names, lambda row: f"line {numbers[row]}"
+            raise ValueError(f"values must have {len(names)} entries, as the first line, got {len(row)} in line {line}")
+    return np.array(rows, dtype=object), names, _called("line", [*lines][1:])
 
 
-def _column(name: Any, names: list[Any], argument: str) -> int:
-    if name not in names:
-        raise ValueError(f"{argument} must name columns among {', '.join(map(str, names))}, got {name!r}")
-    return names.index(name)
+def _called(what: str, numbers: Sequence[int]) -> Callable[..., str]:
+    return lambda row, column=None: f"{what} {numbers[row]}" + ("" if column is None else f", column {column!r}")
 
 
-def _chosen(channels: Sequence[Any] | None, names: list[Any], dates: Any) -> tuple[list[Any], list[int]]:
-    """The names of the channels, and which columns they are."""
-    wanted = [channels] if isinstance(channels, str) else None if channels is None else list(channels)
-    if wanted is None:
-        wanted = [name for name in names if not isinstance(dates, str) or name != dates]
-    elif names == list(range(len(names))) and len(wanted) == len(names) and all(isinstance(one, str) for one in wanted):
-        return wanted, list(names)
-    if not wanted:
-        raise ValueError(f"channels must be one column at least, got none beside the dates {dates!r}")
-    return wanted, [_column(name, names, "channels") for name in wanted]
-
-
-def _number(cell: Any) -> float | None:
-    """The number in a cell, NaN if it is empty, None if there is none."""
-    if cell is None or type(cell).__name__ in GAPS or (isinstance(cell, str) and cell.strip().lower() in MISSING):
-        return math.nan
+def _number(cell: Any) -> float:
+    """The number in a cell, NaN if the cell is empty, infinite if it holds anything else."""
     try:
         return float(cell)
     except (TypeError, ValueError):
-        return None
+        return math.nan if type(cell).__name__ in GAPS or str(cell).strip().lower() in MISSING else math.inf
 
 
-def _numbers(table: np.ndarray, names: list[Any], place: Callable[[int], str]) -> np.ndarray:
+def _numbers(table: np.ndarray, names: list[Any], place: Callable[..., str]) -> np.ndarray:
     """The table (T, C) as float64."""
-    if table.dtype.kind in "biuf":
-        found = table.astype(np.float64)
-    else:
-        cells = [_number(cell) for cell in table.flat]
-        if None in cells:
-            row, column = divmod(cells.index(None), len(names))
-            got = f"{table[row, column]!r} in {place(row)}, column {names[column]!r}"
-            raise ValueError(f"values must hold numbers, or channels name the columns that do, got {got}")
-        found = np.array(cells, np.float64).reshape(table.shape)
-    if np.isinf(found).any():
-        row, column = np.argwhere(np.isinf(found))[0]
-        got = f"{found[row, column]} in {place(row)}, column {names[column]!r}"
-        raise ValueError(f"values must hold finite numbers, got {got}")
+    plain = table.dtype.kind in "biuf"
+    found = table.astype(float) if plain else np.array([[*map(_number, row)] for row in table])
+    for row, column in np.argwhere(np.isinf(found)):
+        got = f"{table[row].tolist()[column]!r} in {place(row, names[column])}"
+        raise ValueError(f"values must hold finite numbers, in the columns that channels name, got {got}")
     return found
 
 
-def _is_date(name: Any, column: np.ndarray) -> str | None:
-    """The name, if this is the column of dates."""
-    cell = column[0]
-    like = isinstance(cell, np.datetime64) or (_number(cell) is None and _DATE.fullmatch(str(cell).strip()))
-    return name if isinstance(name, str) and (name.lower() in NAMED or like) else None
+def _is_date(name: Any, cell: Any) -> bool:
+    """Whether this is a column of dates, by its name or its first entry."""
+    like = str(name).lower() in NAMED or (_number(cell) == math.inf and not np.isnat(_stamp(cell)))
+    return isinstance(name, str) and bool(like)
 
 
-def _dates(cells: Any, place: Callable[[int], str], where: str, count: int | None = None) -> np.ndarray:
+def _dates(cells: Any, count: int, place: Callable[..., str]) -> np.ndarray:
     """The dates as datetime64[ms]."""
     cells = np.asarray(cells)
-    if cells.shape != (count or len(cells),):
+    if cells.shape != (count,):
         raise ValueError(f"dates must have an entry for each of the {count} rows of values, got shape {cells.shape}")
-    if cells.dtype.kind == "M":
-        stamps = cells.astype("M8[ms]")
-    else:
-        stamps = np.array([_stamp(cell) for cell in cells], "M8[ms]")
-    if np.isnat(stamps).any():
-        row = int(np.isnat(stamps).argmax())
-        raise ValueError(
-            f"dates must be such as 2016-07-01 05:00, or False, got {str(cells[row])!r} in {place(row)}{where}"
-        )
+    stamps = np.array([*map(_stamp, cells)])
+    for row in np.flatnonzero(np.isnat(stamps)):
+        rule = "written as 2016-07-01 05:00, or False"
+        raise ValueError(f"dates must be {rule}, got {str(cells[row])!r} in {place(row)}")
     return stamps
 
 
 def _stamp(cell: Any) -> np.datetime64:
-    """The date in a cell, or not a time."""
-    whole = isinstance(cell, float | np.floating) and cell.is_integer()  # a year, as frames hold it
-    found = _DATE.fullmatch(str(int(cell) if whole else cell).strip())
+    """The date in a cell, or "not a time"."""
+    year = isinstance(cell, float) and cell.is_integer()  # as frames hold it
+    found = _DATE.fullmatch(str(int(cell) if year else cell).strip())
     try:
         return np.datetime64(found[1][:23] if found else "NaT", "ms")
     except ValueError:
-        return np.datetime64("NaT")
+        return np.datetime64("NaT", "ms")
 
 
-def _said(date: np.datetime64) -> str:
-    """As short as it can be."""
-    return str(date.astype("M8[s]")).replace("T", " ").removesuffix(":00").removesuffix(" 00:00")
-
-
-def _steps(stamps: np.ndarray, place: Callable[[int], str]) -> tuple[np.ndarray, Step]:
+def _steps(stamps: np.ndarray, place: Callable[..., str]) -> tuple[np.ndarray, Step]:
     """How many steps (T,) each date is behind the first, and the step, which is the most frequent one."""
+
+    def refuse(rule: str, wrong: np.ndarray) -> None:
+        for row in np.flatnonzero(wrong) + 1:
+            before, here = stamps[row - 1 : row + 1].astype("M8[s]")
+            raise ValueError(f"dates must {rule}, got {here} in {place(row)} behind {before}")
+
     if len(stamps) < 2:
         raise ValueError("values must have two rows at least, got 1")
-    if (back := np.diff(stamps) <= np.timedelta64(0)).any():
-        row = int(back.argmax()) + 1
-        how = "the same as" if stamps[row] == stamps[row - 1] else "which is before that of"
-        raise ValueError(f"dates must ascend, got {_said(stamps[row])} in {place(row)}, {how} {place(row - 1)}")
+    refuse("ascend, each once", np.diff(stamps) <= np.timedelta64(0))
     for unit, shift in (("M", 1), ("M", 0), ("ms", 0)):
-        moved = stamps + np.timedelta64(shift, "D")
-        whole = moved.astype(f"M8[{unit}]")
-        ticks = whole.astype(np.int64)
-        sizes, counts = np.unique(np.diff(ticks), return_counts=True)
+        ticks, rest = Step(1, unit, shift).ticks(stamps)
+        apart = np.diff(ticks)
+        sizes, counts = np.unique(apart, return_counts=True)
         step = Step(int(sizes[counts.argmax()]), unit, shift)
-        if step.count and len(np.unique(moved - whole)) == 1 and not (np.diff(ticks) % step.count).any():
+        if step.size and (rest == rest[0]).all() and not (apart % step.size).any():
             break
-    odd = np.diff(ticks) % step.count > 0
-    far = np.diff(ticks) // step.count > 10 * len(ticks)  # a slip of the pen, and more rows than memory holds
-    if (odd | far).any():
-        row = int((odd | far).argmax()) + 1
-        got = f"{_said(stamps[row])} in {place(row)} after {_said(stamps[row - 1])}"
-        raise ValueError(f"dates must be regular, {step} apart as most, got {got}")
-    return (ticks - ticks[0]) // step.count, step
+    refuse(f"be regular, {step} apart", apart % step.size > 0)
+    refuse(f"be {step} apart, with few gaps", apart // step.size > 10 * len(ticks))  # memory has an end
+    return (ticks - ticks[0]) // step.size, step

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_each
+from rtx_lib.shapes import expect_each
 
 
 def last_value(x: Tensor, horizon: int) -> Tensor:
@@ -22,7 +22,6 @@ def last_value(x: Tensor, horizon: int) -> Tensor:
 def seasonal(x: Tensor, horizon: int, season: int) -> Tensor:
     """The last season, again and again: yesterday's value of the hour, with hours and a season of 24."""
     expect_each(horizon=horizon, season=season)
-    expect(x, "B L C")
     if season > x.shape[1]:
         raise ValueError(f"season must be at most {x.shape[1]}, the length of x, got {season}")
     return x[:, x.shape[1] - season + torch.arange(horizon) % season]
@@ -30,16 +29,13 @@ def seasonal(x: Tensor, horizon: int, season: int) -> Tensor:
 
 def drift(x: Tensor, horizon: int) -> Tensor:
     """On along the line from the first value to the last."""
-    expect_each(horizon=horizon)
-    expect(x, "B L C")
     slope = (x[:, -1:] - x[:, :1]) / max(x.shape[1] - 1, 1)
     return x[:, -1:] + slope * torch.arange(1, horizon + 1).to(x)[:, None]
 
 
 def mean(x: Tensor, horizon: int) -> Tensor:
     """The mean of the window."""
-    expect_each(horizon=horizon)
-    return expect(x, "B L C").mean(1, keepdim=True).expand(-1, horizon, -1)
+    return x.mean(1, keepdim=True).expand(-1, horizon, -1)
 
 
 def autocorrelation(values: np.ndarray, lags: int) -> np.ndarray:
@@ -49,9 +45,7 @@ def autocorrelation(values: np.ndarray, lags: int) -> np.ndarray:
     pairs are left. What is missing (NaN) counts as the mean.
     """
     values = np.asarray(values, np.float64)
-    expect_each(lags=(lags, 0))
-    if lags >= len(values):
-        raise ValueError(f"lags must be below {len(values)}, the length of values, got {lags}")
+    expect_each(lags=(lags, f"[0, {len(values)})"))
     centred = np.nan_to_num(values - np.nanmean(values, 0))
     power = np.abs(np.fft.rfft(centred, 2 * len(centred), axis=0)) ** 2  # twice as long, so that no end meets a start
     covariance = np.fft.irfft(power, 2 * len(centred), axis=0)[: lags + 1]
@@ -87,9 +81,8 @@ def mase(prediction: Tensor, y: Tensor, train: Any, season: int) -> float:
 def seasonal_error(values: Any, season: int) -> np.ndarray:
     """The mean absolute change (C,) over a season of a series (T, C), between values that are there."""
     values = np.asarray(values, np.float64)
-    expect_each(season=season)
-    if season >= len(values):
-        raise ValueError(f"season must be below {len(values)}, the rows of training, got {season}")
+    if not 0 < season < len(values):
+        raise ValueError(f"season must be at least 1 and below {len(values)}, the rows of training, got {season}")
     return np.nanmean(np.abs(values[season:] - values[:-season]), 0).clip(min=1e-12)  # none is left of a perfect wave
 
 
@@ -99,4 +92,4 @@ def _without_trend(values: np.ndarray) -> np.ndarray:
     for channel in rest.T:
         known = np.flatnonzero(~np.isnan(channel))
         channel[known] -= np.polynomial.Polynomial.fit(known, channel[known], min(2, len(known) - 1))(known)
-    return rest
+    return np.where(np.abs(rest) < 1e-9 * np.nanmax(np.abs(values), 0), 0, rest)  # of a line, nothing but rounding is

@@ -16,11 +16,10 @@ from rtx_lib.tasks.dated import Dated, Step, expect_whole, filled, read_dated
 from rtx_lib.tasks.files import fetch
 from rtx_lib.tasks.splits import SPLITS, NoData, Rows, draw_batch, run_through
 
-RULES = ("refuse", "interpolate", "previous", "season")  # for what is missing
+RULES = ("refuse", "previous", "season")  # for what is missing
 NORMAL = (0.1, 0.5, 0.9)  # the quantiles that are told of a normal distribution
-KEPT: tuple[str, ...] = ("name", "lookback", "horizon", "channels", "column", "season", "missing", "masked", "cycles")
-KEPT += ("levels", "step", "middle", "width", "scale", "input_size", "output_size", "found")
-DAY, WEEK = 86_400_000, 604_800_000  # milliseconds
+CYCLES = [86_400_000 * days for days in (1, 7, 365.2425)]  # milliseconds
+ETT_FILES = {"ETTh1": ("ett/ETTh1.csv",), "ETTh2": ("ett/ETTh2.csv",)}
 
 
 class SeriesTask:
@@ -67,12 +66,10 @@ class SeriesTask:
     splits
         Three shares, or three numbers of rows from the first on.
     missing
-        What is done about gaps: ``"refuse"``, or fill them along the line across (``"interpolate"``, but from
-        ``"previous"`` where the line ends behind the window, since that would tell of what is to come), with the value
-        before (``"previous"``), or that of the season before (``"season"``).
+        What is done about gaps: ``"refuse"``, or fill them with the value before (``"previous"``) or that of the season
+        before (``"season"``). A line across would tell of what comes behind the window.
     calendar
-        Whether x tells, in sine and cosine, the time of the day, of the week and of the year; a cycle is left out that
-        is no longer than a step.
+        Whether x tells where in the day, the week and the year each row is: the sines of the three, and the cosines.
     levels
         As above.
     stride
@@ -97,33 +94,31 @@ class SeriesTask:
         levels: Sequence[float] | str | None = None,
         stride: int = 1,
     ) -> None:
-        expect_each(lookback=lookback, horizon=horizon, season=season or 1, stride=stride, missing=(missing, RULES))
-        self.lookback, self.horizon, self.missing, self.levels = lookback, horizon, missing, _levels(levels)
-        series = read_dated(values, dates, channels)
-        self.values, self.dates, self.channels = series.values, series.dates, series.channels
-        self.column, self.step = dates if isinstance(dates, str) else None, series.step
-        self.borders = _borders(splits, len(self.values), lookback, horizon)
-        train = self.values[: self.borders[1]]
-        self.middle, self.width = _scale(train, series)
-        self.season = season or naive.season_of(train)
+        expect_each(lookback=lookback, horizon=horizon, missing=(missing, RULES), stride=stride)
+        self.lookback, self.horizon, self.missing, self.calendar = lookback, horizon, missing, calendar
+        self.normal, self.levels = levels == "normal", _levels(levels)
+        self.column = dates if isinstance(dates, str) else None
+        self.series = read_dated(values, dates, channels)
+        self.channels, self.step = self.series.channels, self.series.step
+        self.borders = _borders(splits, len(self.series.values), lookback, horizon)
+        train = self.series.values[: self.borders[1]]
+        self.middle, self.width = _scale(train, self.series)
+        self.season = naive.season_of(train) if season is None else season
         self.scale = (naive.seasonal_error(train, self.season) / self.width).tolist()
-        self.masked = bool(np.isnan(self.values).any())
-        self.cycles = _cycles(series.step) if calendar else []
-        self.name = f"series-{lookback}-{horizon}"
-        count = len(self.channels)
-        self.input_size = count * (1 + self.masked) + 2 * len(self.cycles)
-        self.output_size = count * (2 if levels == "normal" else len(self.levels or "1"))
-        self._x, self._y = self._table(series), torch.from_numpy(self._scaled(self.values)).float()
-        origins = {}
-        for name, (begin, end) in zip(SPLITS, pairwise(self.borders), strict=True):
-            first, every = max(begin, lookback), 1 if name == "train" else stride
-            origins[name] = (torch.arange(first, end - horizon + 1, every),)
-        self.splits = Rows(origins, lay_out=self._cut)
-        self.found = self._tell()
+        self.masked = bool(np.isnan(self.series.values).any())
+        self._x, self._y = self._columns(self.series)
+        self.input_size = self._x.shape[1]
+        self.output_size = len(self.channels) * (2 if self.normal else max(1, len(self.levels)))
+        self.name = f"series-{lookback}-{horizon}" + ("-normal" if self.normal else "-quantiles" * bool(self.levels))
+        starts, ends = (lookback, *self.borders[1:3]), [end - horizon + 1 for end in self.borders[1:]]
+        origins = map(torch.arange, starts, ends, (1, stride, stride))
+        self.splits = Rows({name: (part,) for name, part in zip(SPLITS, origins, strict=True)}, lay_out=self._cut)
 
     def __repr__(self) -> str:
         """What was found, in a line."""
-        return self.found
+        sizes = ", ".join(f"{n:,} {name}" for name, n in zip(SPLITS, np.diff(self.borders), strict=True))
+        found = f"{len(self.channels)} channels, season {self.season}, {'some' if self.masked else 'no'} gaps"
+        return f"SeriesTask: {sizes} rows{f', {self.step} apart' * bool(self.step)}; {found}"
 
     @classmethod
     def from_configuration(cls, configuration: dict[str, Any]) -> "SeriesTask":
@@ -135,64 +130,51 @@ class SeriesTask:
 
     def configuration(self) -> dict[str, Any]:
         """What ``save`` keeps: all but the data."""
-        return {name: getattr(self, name) for name in KEPT}
-
-    def encode(self, values: Any, dates: Any = None) -> Tensor:
-        """The last rows of a series, given as that of the constructor, as a model reads them: x (1, L, D_in)."""
-        series = self._read(values, dates)
-        return self._windows(self._table(series), torch.tensor([len(series.values)]), self.lookback)
+        return {name: value for name, value in vars(self).items() if name not in ("series", "splits", "_x", "_y")}
 
     def forecast(self, model: nn.Module, values: Any = None, dates: Any = None) -> dict[str, Any]:
-        """What comes behind the end of a series, that of the task if None, in its units.
+        """What comes behind the last row of a series, given as that of the constructor, in its units.
 
-        Returns "mean" (H, C), but for quantiles; with levels "quantiles", each (H, C) by its level; where there are
-        dates, "dates" (H,).
+        Returns "mean" (H, C), but of quantiles; with levels "quantiles", a dict of (H, C) by level; and where there are
+        dates, "dates" (H,). Without values, of the series of the task.
         """
-        if values is None and isinstance(self.splits, NoData):
-            self.splits.batch()
-        series = self._read(self.values if values is None else values, self.dates if values is None else dates)
-        x = self._windows(self._table(series), torch.tensor([len(series.values)]), self.lookback)
-        training = model.training
+        if values is None:
+            self.splits.finite("test")  # which says so, if there is none
+        series = self.series if values is None else self._read(values, dates)
+        x, training = self._columns(series)[0][None, -self.lookback :], model.training
         with torch.no_grad():
             prediction, _ = model.eval()(x.to(next(model.parameters(), x)))
         model.train(training)
         centre, quantiles = self._told(self._outputs(prediction, 1).double().cpu())
-        found = {} if series.dates is None else {"dates": self.step.along(series.dates[-1], range(1, self.horizon + 1))}
-        if quantiles is None or self.levels == "normal":
-            found["mean"] = self._unscaled(centre[0])
-        if quantiles is not None:
-            levels = NORMAL if self.levels == "normal" else self.levels
-            found["quantiles"] = {level: self._unscaled(quantiles[0, ..., at]) for at, level in enumerate(levels)}
+        parts = [part[0].numpy() * self.width + self.middle for part in (centre, *quantiles.unbind(-1))]
+        found: dict[str, Any] = {"quantiles": dict(zip(self.levels, parts[1:], strict=True))} if self.levels else {}
+        found |= {"mean": parts[0]} if self.normal or not self.levels else {}
+        if series.dates is not None and series.step:
+            found["dates"] = series.step.along(series.dates[-1], np.arange(1, self.horizon + 1))
         return found
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """The mean over all values that are there, as ``levels`` say."""
-        outputs, y, known = self._outputs(prediction, len(y)), y.nan_to_num().to(prediction), ~y.isnan()
-        if self.levels is None:
-            costs = (outputs[..., 0] - y).square()
-        elif self.levels == "normal":
-            mean, spread = outputs[..., 0], _spread(outputs)
-            costs = ((y - mean) / spread).square() / 2 + spread.log() + math.log(2 * math.pi) / 2
+        outputs, known, y = self._outputs(prediction, len(y)), ~y.isnan(), y.nan_to_num().to(prediction)
+        if self.normal:
+            spread = _spread(outputs)
+            costs = ((y - outputs[..., 0]) / spread).square() / 2 + spread.log() + math.log(2 * math.pi) / 2
         else:
-            costs = _pinball(outputs, y, self.levels)
+            costs = self._pinball(outputs, y) if self.levels else (outputs[..., 0] - y).square()
         return _mean(costs, known)
 
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
         """{"loss", "mse", "mae", "mase"}, and with levels {"pinball", "coverage", "width"}."""
-        prediction, known = prediction.detach(), ~y.isnan()
-        found = {"loss": self.loss(prediction, y)}
-        centre, quantiles = self._told(self._outputs(prediction, len(y)))
-        y = y.nan_to_num().to(prediction)
+        loss = self.loss(prediction.detach(), y)
+        centre, quantiles = self._told(self._outputs(prediction.detach(), len(y)))
+        known, y = ~y.isnan(), y.nan_to_num().to(prediction)
         error = (centre - y).abs()
-        found |= {"mse": _mean(error.square(), known), "mae": _mean(error, known)}
-        found["mase"] = _mean(error / torch.tensor(self.scale).to(error), known)
-        if quantiles is not None:
+        found = {"mse": error.square(), "mae": error, "mase": error / torch.tensor(self.scale).to(error)}
+        if self.levels:
             low, high = quantiles[..., 0], quantiles[..., -1]
-            levels = NORMAL if self.levels == "normal" else self.levels
-            found["pinball"] = _mean(_pinball(quantiles, y, levels), known)
-            found["coverage"] = _mean(((low <= y) & (y <= high)).to(y), known)
-            found["width"] = _mean(high - low, known)
-        return {name: value.item() for name, value in found.items()}
+            found |= {"pinball": self._pinball(quantiles, y), "coverage": ((low <= y) & (y <= high)).to(y)}
+            found["width"] = high - low
+        return {"loss": loss.item()} | {name: _mean(costs, known).item() for name, costs in found.items()}
 
     def weight(self, y: Tensor) -> int:
         """How many values of y (B, H, C) are there."""
@@ -200,16 +182,15 @@ class SeriesTask:
 
     def baselines(self) -> dict[str, float]:
         """What needs no learning: mse on "test" (defined above)."""
-        (origins,), h, total = self.splits.finite("test"), self.horizon, dict[str, float]()
-        for part in origins.split(256):
-            (x, y), far = self._cut(part), self._windows(self._x, part, self.season)[..., : len(self.channels)]
-            x, known = x[..., : len(self.channels)], ~y.isnan()
-            guesses = {"last value": naive.last_value(x, h), "season before": naive.seasonal(far, h, self.season)}
-            guesses |= {"drift": naive.drift(x, h), "mean of the window": naive.mean(x, h)}
-            for name, guess in guesses.items():
-                total[name] = total.get(name, 0.0) + (guess - y)[known].double().square().sum().item()
-        count = sum(self.weight(self._cut(part)[1]) for part in origins.split(256))
-        return {name: value / count for name, value in total.items()}
+        (origins,), total = self.splits.finite("test"), torch.zeros(5, dtype=torch.float64)
+        h, count, longest = self.horizon, len(self.channels), max(self.lookback, self.season)
+        for part in origins.split(256):  # little at a time
+            past, y = self._x[part[:, None] + torch.arange(-longest, 0), :count], self._cut(part)[1]
+            x = past[:, -self.lookback :]
+            guesses = naive.last_value(x, h), naive.seasonal(past, h, self.season), naive.drift(x, h), naive.mean(x, h)
+            total += torch.stack([*((guess - y).square().nansum() for guess in guesses), (~y.isnan()).sum()])
+        names = "last value", "season before", "drift", "mean of the window"
+        return dict(zip(names, (total[:4] / total[4]).tolist(), strict=True))
 
     def _read(self, values: Any, dates: Any) -> Dated:
         """A series like that of the constructor."""
@@ -217,100 +198,62 @@ class SeriesTask:
         if series.step and self.step and series.step != self.step:
             raise ValueError(f"dates must be {self.step} apart, as in training, got {series.step}")
         if len(series.values) < self.lookback:
-            raise ValueError(f"values must have {self.lookback} rows at least, the look-back, got {len(series.values)}")
+            raise ValueError(f"values must have the {self.lookback} rows of lookback, got {len(series.values)}")
         return series
 
-    def _table(self, series: Dated) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """The columns of x (T, D_in), and where there are gaps, what is known without looking ahead.
-
-        That is, for each row of each channel, the next row with a value (T, C), and the last value till now (T, C).
-        """
+    def _columns(self, series: Dated) -> tuple[Tensor, Tensor]:
+        """The columns of x (T, D_in), filled, and of y (T, C)."""
         if self.missing == "refuse":
             expect_whole(series)
-        values, known = self._scaled(series.values), ~np.isnan(series.values)
-        columns, late, before = [filled(values, self.missing, self.season)], None, None
-        if not known.all():
-            ahead = np.where(known, np.arange(len(known))[:, None], len(known))
-            late = torch.from_numpy(np.minimum.accumulate(ahead[::-1], 0)[::-1].copy())
-            before = torch.from_numpy(filled(values, "previous", 1)).float()
-        columns += [known] if self.masked else []
-        if self.cycles:
-            if series.dates is None:
-                raise ValueError("dates must be given with calendar=True, got None")
-            columns += [_phases(series.dates, cycle) for cycle in self.cycles]
-        return torch.from_numpy(np.concatenate(columns, 1)).float(), late, before
-
-    def _windows(self, table: tuple[Tensor, Tensor | None, Tensor | None], origins: Tensor, lookback: int) -> Tensor:
-        """The rows (B, lookback, D_in) before these origins."""
-        rows, late, before = table
-        places = origins[:, None] + torch.arange(-lookback, 0)
-        x = rows[places]
-        if self.missing == "interpolate" and late is not None and before is not None:
-            channels = slice(len(self.channels))
-            x[..., channels] = torch.where(late[places] < origins[:, None, None], x[..., channels], before[places])
-        return x
+        if self.calendar and series.dates is None:
+            raise ValueError("dates must be given with calendar=True, got None")
+        values = (series.values - self.middle) / self.width
+        columns = [filled(values, self.season if self.missing == "season" else 1)]
+        columns += [~np.isnan(values)] if self.masked else []
+        if self.calendar:
+            turns = 2 * np.pi * series.dates.astype(np.int64)[:, None] / CYCLES
+            columns += [np.sin(turns), np.cos(turns)]
+        return torch.from_numpy(np.concatenate(columns, 1)).float(), torch.from_numpy(values).float()
 
     def _cut(self, origins: Tensor) -> tuple[Tensor, Tensor]:
-        """x (B, L, D_in) before and y (B, H, C) from these origins on."""
-        return self._windows(self._x, origins, self.lookback), self._y[origins[:, None] + torch.arange(self.horizon)]
+        """x (B, L, D_in) before these origins, and y (B, H, C) from them on."""
+        places = origins[:, None] + torch.arange(-self.lookback, self.horizon)
+        return self._x[places[:, : self.lookback]], self._y[places[:, self.lookback :]]
 
     def _outputs(self, prediction: Tensor, batch: int) -> Tensor:
         """The outputs (B, H, C, Q) of a prediction."""
         expect(prediction, (batch, "T", self.output_size), "prediction")
         if prediction.shape[1] < self.horizon:
-            form = f"({batch}, T, {self.output_size}) with T at least {self.horizon}, the horizon"
+            form = f"({batch}, T, {self.output_size}), T at least {self.horizon} as the horizon"
             raise ValueError(f"prediction must have shape {form}, got {tuple(prediction.shape)}")
         return prediction[:, -self.horizon :].unflatten(2, (len(self.channels), -1))
 
-    def _told(self, outputs: Tensor) -> tuple[Tensor, Tensor | None]:
-        """The value, median or mean (B, H, C), and the quantiles (B, H, C, levels) if there are any."""
-        if self.levels is None:
-            return outputs[..., 0], None
-        if self.levels != "normal":
-            return outputs[..., min(range(len(self.levels)), key=lambda at: abs(self.levels[at] - 0.5))], outputs
-        places = torch.special.ndtri(torch.tensor(NORMAL)).to(outputs)
-        return outputs[..., 0], outputs[..., :1] + _spread(outputs)[..., None] * places
+    def _told(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
+        """The value, median or mean (B, H, C), and the quantiles (B, H, C, levels)."""
+        if self.normal:
+            places = torch.special.ndtri(torch.tensor(self.levels)).to(outputs)
+            return outputs[..., 0], outputs[..., :1] + _spread(outputs)[..., None] * places
+        return outputs[..., int(np.abs(np.subtract(self.levels or 0.5, 0.5)).argmin())], outputs
 
-    def _scaled(self, values: np.ndarray) -> np.ndarray:
-        return (values - self.middle) / self.width
-
-    def _unscaled(self, values: Tensor) -> np.ndarray:
-        return values.numpy() * self.width + self.middle
-
-    def _tell(self) -> str:
-        sizes = ", ".join(f"{end - begin:,} {name}" for name, (begin, end) in zip(SPLITS, pairwise(self.borders)))
-        some = ", ".join(map(str, self.channels[:5])) + ", ..." * (len(self.channels) > 5)
-        apart = f", {self.step} apart" if self.step else ""
-        gaps = f"; {np.isnan(self.values).sum():,} values missing" if self.masked else ""
-        return (
-            f"SeriesTask: {sizes} rows{apart}; {len(self.channels)} channels ({some}); a season of {self.season}{gaps}"
-        )
+    def _pinball(self, quantiles: Tensor, y: Tensor) -> Tensor:
+        """An error costs its level where y is above, and 1 - level where it is below (Koenker and Bassett 1978)."""
+        error, level = y[..., None] - quantiles, torch.tensor(self.levels).to(y)
+        return torch.maximum(level * error, (level - 1) * error).mean(-1)
 
 
 class ETT(SeriesTask):
-    """The oil temperature of a transformer in a power grid, with six loads, hour by hour (Zhou et al. 2021).
+    """The oil temperature of a transformer in a power grid, and six of its loads, hour by hour (Zhou et al. 2021).
 
-    ``source`` is "ETTh1" or "ETTh2", of two places. 12, 4 and 4 months of 30 days are "train", "valid" and "test", as
-    in the literature; all else is as `SeriesTask` has it.
+    ``source`` is "ETTh1" or "ETTh2", two places. As in the literature, 12, 4 and 4 months of 30 days are "train",
+    "valid" and "test"; all else is as `SeriesTask` has it.
     """
 
-    files = {"ETTh1": ("ett/ETTh1.csv",), "ETTh2": ("ett/ETTh2.csv",)}
+    files = ETT_FILES
 
-    def __init__(
-        self,
-        source: str = "ETTh1",
-        lookback: int = 336,
-        horizon: int = 96,
-        *,
-        levels: Sequence[float] | str | None = None,
-        calendar: bool = False,
-        stride: int = 1,
-    ) -> None:
-        expect_each(source=(source, [*self.files]), lookback=lookback, horizon=horizon, stride=stride)
-        months = tuple(number * 30 * 24 for number in (12, 4, 4))
-        settings = {"levels": levels, "calendar": calendar, "stride": stride, "splits": months}
-        super().__init__(fetch(*self.files[source]), lookback, horizon, season=24, **settings)
-        self.name = f"{source}-{lookback}-{horizon}"
+    def __init__(self, source: str = "ETTh1", lookback: int = 336, horizon: int = 96, **settings: Any) -> None:
+        expect_each(source=(source, [*ETT_FILES]), lookback=lookback, horizon=horizon)
+        super().__init__(fetch(*ETT_FILES[source]), lookback, horizon, splits=(8640, 2880, 2880), **settings)
+        self.name = self.name.replace("series", source)
 
 
 def _mean(costs: Tensor, known: Tensor) -> Tensor:
@@ -323,68 +266,35 @@ def _spread(outputs: Tensor) -> Tensor:
     return F.softplus(outputs[..., 1]) + 1e-4
 
 
-def _pinball(quantiles: Tensor, y: Tensor, levels: Sequence[float]) -> Tensor:
-    """The pinball loss (B, H, C): an error costs its level where y is above, and 1 - level where it is below."""
-    error, level = y[..., None] - quantiles, torch.tensor(levels).to(y)
-    return torch.maximum(level * error, (level - 1) * error).mean(-1)
-
-
-def _levels(levels: Any) -> Any:
-    """As a list of ascending levels, or the name."""
-    if levels is None or (isinstance(levels, str) and levels == "normal"):
-        return levels
-    found = list(levels) if not isinstance(levels, str) else []
-    if not found or found != sorted(set(found)) or not 0 < found[0] <= found[-1] < 1:
+def _levels(levels: Any) -> list[float]:
+    """The levels of the quantiles, if there are any."""
+    found = NORMAL if levels == "normal" else () if levels is None or isinstance(levels, str) else tuple(levels)
+    if (levels is not None and not found) or not all(low < high for low, high in pairwise((0, *found, 1))):
         raise ValueError(f"levels must be None, 'normal' or ascending numbers between 0 and 1, got {levels!r}")
-    return found
+    return [*found]
 
 
 def _borders(splits: Sequence[float], rows: int, lookback: int, horizon: int) -> list[int]:
-    """Where the splits begin, and the last one ends."""
-    total = sum(splits)
-    shares = abs(total - 1) < 1e-6
-    if len(splits) != 3 or not min(splits) > 0 or not (shares or all(size == int(size) for size in splits)):
-        raise ValueError(
-            f"splits must be three positive numbers whose sum is 1, or three numbers of rows, got {splits!r}"
-        )
-    if total > max(rows, 1 + 1e-6):
-        raise ValueError(f"splits must have {rows} rows together at most, those of values, got {splits!r}")
-    train, test = (
-        (int(share * rows + 1e-9) for share in (splits[0], splits[2])) if shares else (int(splits[0]), int(splits[2]))
-    )
-    valid = rows - train - test if shares else int(splits[1])
+    """Where the splits begin, and where the last one ends."""
+    shares, whole = abs(sum(splits) - 1) < 1e-6, sum(splits) <= rows and all(part % 1 == 0 for part in splits)
+    if len(splits) != 3 or not min(splits) > 0 or not (shares or whole):
+        rule = f"three positive numbers whose sum is 1, or numbers of rows, {rows} together at most"
+        raise ValueError(f"splits must be {rule}, got {splits!r}")
+    train, valid, test = (int(part * (rows if shares else 1) + 1e-9) for part in splits)
+    valid = rows - train - test if shares else valid
     for name, size, least in (("train", train, lookback + horizon), ("valid", valid, horizon), ("test", test, horizon)):
         if size < least:
-            what = "lookback + horizon" if name == "train" else "horizon"
-            raise ValueError(f"{what} must be at most {size}, the rows of {name!r} (of {rows} in all), got {least}")
+            rule = f"{'lookback + ' * (name == 'train')}horizon must be at most {size}"
+            raise ValueError(f"{rule}, the rows of {name!r} (of {rows} in all), got {least}")
     return [0, train, train + valid, train + valid + test]
 
 
 def _scale(train: np.ndarray, series: Dated) -> tuple[list[float], list[float]]:
     """Mean and standard deviation of each channel in training."""
     for name, column in zip(series.channels, train.T, strict=True):
-        there = column[~np.isnan(column)]
-        if not len(there) or there.min() == there.max():
-            got = f"{there[0]:g} throughout" if len(there) else "none"
-            rows = series.rows[: len(train)]
-            where = f"{series.place(rows[0])} to {series.place(rows.max())}, column {name!r}"
+        there = np.unique(column[~np.isnan(column)])
+        if len(there) < 2:
+            where = f"{series.place(series.rows[0])} to {series.place(series.rows[: len(train)].max(), name)}"
+            got = f"{there[0]} throughout" if len(there) else "none"
             raise ValueError(f"values must vary in each channel of 'train', got {got} in {where}")
     return np.nanmean(train, 0).tolist(), np.nanstd(train, 0).tolist()
-
-
-def _cycles(step: Step | None) -> list[str]:
-    """The cycles of the calendar that are longer than a step."""
-    if step is None:
-        raise ValueError("dates must be given with calendar=True, got None")
-    size = step.count * (30 * DAY if step.unit == "M" else 1)
-    return [name for name, length in (("day", DAY), ("week", WEEK), ("year", 360 * DAY)) if size < length]
-
-
-def _phases(dates: np.ndarray, cycle: str) -> np.ndarray:
-    """Where in the cycle each date is, as sine and cosine (T, 2)."""
-    if cycle == "year":
-        begin = dates.astype("M8[Y]")
-        part = (dates - begin) / ((begin + 1).astype("M8[ms]") - begin)
-    else:
-        part = dates.astype(np.int64) / (DAY if cycle == "day" else WEEK) % 1
-    return np.stack([np.sin(2 * np.pi * part), np.cos(2 * np.pi * part)], 1)
