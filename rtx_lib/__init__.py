@@ -30,7 +30,7 @@ from rtx_lib.models import (
     TransformerXL,
 )
 from rtx_lib.saving import load, save
-from rtx_lib.tasks import AddingProblem, CharacterText, CopyMemory, SequentialDigits, TableTask, TextTask
+from rtx_lib.tasks import AddingProblem, CharacterText, CopyMemory, SequentialDigits, SeriesTask, TableTask, TextTask
 from rtx_lib.training import checkup, evaluate, fit, generate, parameter_count
 
 __version__ = "0.1.0"

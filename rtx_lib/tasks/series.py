@@ -97,7 +97,7 @@ class SeriesTask:
         expect_each(lookback=lookback, horizon=horizon, missing=(missing, RULES), stride=stride)
         self.lookback, self.horizon, self.missing, self.calendar = lookback, horizon, missing, calendar
         self.normal, self.levels = levels == "normal", _levels(levels)
-        self.column = dates if isinstance(dates, str) else None
+        self.column = dates if dates is False or isinstance(dates, str) else None
         self.series = read_dated(values, dates, channels)
         self.channels, self.step = self.series.channels, self.series.step
         self.borders = _borders(splits, len(self.series.values), lookback, horizon)
@@ -145,7 +145,7 @@ class SeriesTask:
         with torch.no_grad():
             prediction, _ = model.eval()(x.to(next(model.parameters(), x)))
         model.train(training)
-        centre, quantiles = self._told(self._outputs(prediction, 1).double().cpu())
+        centre, quantiles = self._told(self._outputs(prediction, 1).cpu().double())
         parts = [part[0].numpy() * self.width + self.middle for part in (centre, *quantiles.unbind(-1))]
         found: dict[str, Any] = {"quantiles": dict(zip(self.levels, parts[1:], strict=True))} if self.levels else {}
         found |= {"mean": parts[0]} if self.normal or not self.levels else {}

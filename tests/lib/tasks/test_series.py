@@ -1,4 +1,4 @@
-"""Windows of a series: what is read, what is asked, what counts; scaling, heads, metrics, and forecasts of one's own."""
+"""Windows of a series: what is read, asked and counted; scaling, heads, metrics, and forecasts of one's own."""
 
 import json
 import math
@@ -24,7 +24,7 @@ SPLITS = ("train", "valid", "test")
 
 
 def whole(task, split):
-    return next(task.batches(split, 999))
+    return next(task.batches(split, 9999))
 
 
 class Linear(torch.nn.Module):
@@ -89,7 +89,7 @@ def test_what_is_missing_is_marked_filled_from_before_and_asked_nowhere(rule):
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_metrics_and_gradients_never_see_what_is_missing(settings):
     task = SeriesTask(HOLES, 10, 5, missing="previous", **settings)
-    x, y = whole(task, "train")
+    _, y = whole(task, "train")
     prediction = torch.randn(
         len(y), 7, task.output_size, generator=generator(), dtype=torch.float64, requires_grad=True
     )
@@ -191,7 +191,7 @@ def test_a_task_without_its_data_forecasts_what_it_is_given(tmp_path, settings):
     model = Readout(GRU(task.input_size, 5), task)
     save(tmp_path / "mine.safetensors", model, task)
     model, kept = load(tmp_path / "mine.safetensors")
-    assert str(kept) == str(task) and json.loads(json.dumps(kept.configuration())) == kept.configuration()
+    assert str(kept) == str(task) and json.dumps(kept.configuration()) == json.dumps(task.configuration())
     one, two = task.forecast(model), kept.forecast(model, values, dates)
     assert one.keys() == two.keys() and not model.training
     for name in set(one) - {"quantiles"}:
@@ -266,6 +266,5 @@ def test_the_published_baselines_with_every_window_and_with_those_that_their_loa
 @reads(ETT, "ETTh2")
 def test_the_other_transformer():
     """As above, ETTh2 at 96: repeat, 0.432."""
-    task = ETT("ETTh2", channels=["OT", "HUFL"], levels="normal", stride=24)
-    assert task.name == "ETTh2-336-96-normal" and task.channels == ["OT", "HUFL"] and len(whole(task, "test")[1]) == 117
-    assert ETT("ETTh2").baselines()["last value"] == pytest.approx(0.432, abs=0.002)
+    task = ETT("ETTh2", levels="normal")
+    assert task.name == "ETTh2-336-96-normal" and task.baselines()["last value"] == pytest.approx(0.432, abs=0.002)
