@@ -135,8 +135,8 @@ def _open(values: Any) -> tuple[np.ndarray, list[Any], Callable[..., str]]:
     except ValueError:
         raise ValueError("values must have rows of one length, got others") from None
     table = table[:, None] if table.ndim == 1 else table
-    if table.ndim != 2 or not table.size:
-        rule = "the path of a CSV, a frame, or an array of shape (T, C) or (T,)"
+    if table.ndim != 2 or len(table) < 2:
+        rule = "the path of a CSV, a frame, or an array of shape (T, C) or (T,), with two rows at least"
         raise ValueError(f"values must be {rule}, got {type(values).__name__} of shape {table.shape}")
     return table, list(getattr(values, "columns", [])), _called("row", range(len(table)))
 
@@ -153,7 +153,7 @@ def _read_csv(path: Path) -> tuple[np.ndarray, list[Any], Callable[..., str]]:
         raise ValueError(f"values must be a CSV in UTF-8, got {path.name} ({error})") from None
     names, *rows = lines.values() if lines else [[]]
     names = [name.strip() for name in names]
-    if not rows or len(set(names)) < len(names) or any(math.isfinite(_number(name)) for name in names):
+    if len(rows) < 2 or len(set(names)) < len(names) or any(math.isfinite(_number(name)) for name in names):
         rule = "a CSV with a line of names of columns, all different, and then lines of numbers"
         raise ValueError(
             f"values must be {rule}, got {len(lines)} lines in {path.name}, the first {', '.join(names)!r}"
@@ -222,8 +222,6 @@ def _steps(stamps: np.ndarray, place: Callable[..., str]) -> tuple[np.ndarray, S
             before, here = stamps[row - 1 : row + 1].astype("M8[s]")
             raise ValueError(f"dates must {rule}, got {here} in {place(row)} behind {before}")
 
-    if len(stamps) < 2:
-        raise ValueError("values must have two rows at least, got 1")
     refuse("ascend, each once", np.diff(stamps) <= np.timedelta64(0))
     for unit, shift in (("M", 1), ("M", 0), ("ms", 0)):
         ticks, rest = Step(1, unit, shift).ticks(stamps)

@@ -1,6 +1,5 @@
 """Time series as a task: read the last ``lookback`` values of each channel, and name the next ``horizon``."""
 
-import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -12,7 +11,7 @@ from torch import Tensor, nn
 
 from rtx_lib.shapes import expect, expect_each
 from rtx_lib.tasks import naive
-from rtx_lib.tasks.dated import Dated, Step, expect_whole, filled, read_dated
+from rtx_lib.tasks.dated import Dated, expect_whole, filled, read_dated
 from rtx_lib.tasks.files import fetch
 from rtx_lib.tasks.splits import SPLITS, NoData, Rows, draw_batch, run_through
 
@@ -99,7 +98,7 @@ class SeriesTask:
         self.normal, self.levels = levels == "normal", _levels(levels)
         self.column = dates if dates is False or isinstance(dates, str) else None
         self.series = read_dated(values, dates, channels)
-        self.channels, self.step = self.series.channels, self.series.step
+        self.channels, self.step = self.series.channels, str(self.series.step or "")
         self.borders = _borders(splits, len(self.series.values), lookback, horizon)
         train = self.series.values[: self.borders[1]]
         self.middle, self.width = _scale(train, self.series)
@@ -118,14 +117,13 @@ class SeriesTask:
         """What was found, in a line."""
         sizes = ", ".join(f"{n:,} {name}" for name, n in zip(SPLITS, np.diff(self.borders), strict=True))
         found = f"{len(self.channels)} channels, season {self.season}, {'some' if self.masked else 'no'} gaps"
-        return f"SeriesTask: {sizes} rows{f', {self.step} apart' * bool(self.step)}; {found}"
+        return f"SeriesTask: {sizes} rows, {self.step or 'a step'} apart; {found}"
 
     @classmethod
     def from_configuration(cls, configuration: dict[str, Any]) -> "SeriesTask":
         """The task without its data: what ``load`` needs."""
         task = cls.__new__(cls)
         vars(task).update(configuration, splits=NoData(configuration["name"]))
-        task.step = Step(*task.step) if task.step else None
         return task
 
     def configuration(self) -> dict[str, Any]:
@@ -157,11 +155,9 @@ class SeriesTask:
         """The mean over all values that are there, as ``levels`` say."""
         outputs, known, y = self._outputs(prediction, len(y)), ~y.isnan(), y.nan_to_num().to(prediction)
         if self.normal:
-            spread = _spread(outputs)
-            costs = ((y - outputs[..., 0]) / spread).square() / 2 + spread.log() + math.log(2 * math.pi) / 2
-        else:
-            costs = self._pinball(outputs, y) if self.levels else (outputs[..., 0] - y).square()
-        return _mean(costs, known)
+            mean, variance = outputs[..., 0], outputs[..., 1].square()
+            return _mean(F.gaussian_nll_loss(mean, y, variance, full=True, reduction="none"), known)
+        return _mean(self._pinball(outputs, y) if self.levels else (outputs[..., 0] - y).square(), known)
 
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
         """{"loss", "mse", "mae", "mase"}, and with levels {"pinball", "coverage", "width"}."""
@@ -172,8 +168,8 @@ class SeriesTask:
         found = {"mse": error.square(), "mae": error, "mase": error / torch.tensor(self.scale).to(error)}
         if self.levels:
             low, high = quantiles[..., 0], quantiles[..., -1]
-            found |= {"pinball": self._pinball(quantiles, y), "coverage": ((low <= y) & (y <= high)).to(y)}
-            found["width"] = high - low
+            inside = ((low <= y) & (y <= high)).to(y)
+            found |= {"pinball": self._pinball(quantiles, y), "coverage": inside, "width": high - low}
         return {"loss": loss.item()} | {name: _mean(costs, known).item() for name, costs in found.items()}
 
     def weight(self, y: Tensor) -> int:
@@ -182,10 +178,9 @@ class SeriesTask:
 
     def baselines(self) -> dict[str, float]:
         """What needs no learning: mse on "test" (defined above)."""
-        (origins,), total = self.splits.finite("test"), torch.zeros(5, dtype=torch.float64)
-        h, count, longest = self.horizon, len(self.channels), max(self.lookback, self.season)
-        for part in origins.split(256):  # little at a time
-            past, y = self._x[part[:, None] + torch.arange(-longest, 0), :count], self._cut(part)[1]
+        h, back, total = self.horizon, torch.arange(-max(self.lookback, self.season), 0), torch.zeros(5).double()
+        for part in self.splits.finite("test")[0].split(256):  # little at a time
+            past, y = self._x[part[:, None] + back, : len(self.channels)], self._cut(part)[1]
             x = past[:, -self.lookback :]
             guesses = naive.last_value(x, h), naive.seasonal(past, h, self.season), naive.drift(x, h), naive.mean(x, h)
             total += torch.stack([*((guess - y).square().nansum() for guess in guesses), (~y.isnan()).sum()])
@@ -195,7 +190,7 @@ class SeriesTask:
     def _read(self, values: Any, dates: Any) -> Dated:
         """A series like that of the constructor."""
         series = read_dated(values, self.column if dates is None else dates, self.channels)
-        if series.step and self.step and series.step != self.step:
+        if series.step and self.step not in ("", str(series.step)):
             raise ValueError(f"dates must be {self.step} apart, as in training, got {series.step}")
         if len(series.values) < self.lookback:
             raise ValueError(f"values must have the {self.lookback} rows of lookback, got {len(series.values)}")
@@ -205,12 +200,12 @@ class SeriesTask:
         """The columns of x (T, D_in), filled, and of y (T, C)."""
         if self.missing == "refuse":
             expect_whole(series)
-        if self.calendar and series.dates is None:
-            raise ValueError("dates must be given with calendar=True, got None")
         values = (series.values - self.middle) / self.width
         columns = [filled(values, self.season if self.missing == "season" else 1)]
         columns += [~np.isnan(values)] if self.masked else []
         if self.calendar:
+            if series.dates is None:
+                raise ValueError("dates must be given with calendar=True, got None")
             turns = 2 * np.pi * series.dates.astype(np.int64)[:, None] / CYCLES
             columns += [np.sin(turns), np.cos(turns)]
         return torch.from_numpy(np.concatenate(columns, 1)).float(), torch.from_numpy(values).float()
@@ -221,18 +216,19 @@ class SeriesTask:
         return self._x[places[:, : self.lookback]], self._y[places[:, self.lookback :]]
 
     def _outputs(self, prediction: Tensor, batch: int) -> Tensor:
-        """The outputs (B, H, C, Q) of a prediction."""
+        """The outputs (B, H, C, Q) of a prediction; those of a normal are mean and standard deviation."""
         expect(prediction, (batch, "T", self.output_size), "prediction")
         if prediction.shape[1] < self.horizon:
             form = f"({batch}, T, {self.output_size}), T at least {self.horizon} as the horizon"
             raise ValueError(f"prediction must have shape {form}, got {tuple(prediction.shape)}")
-        return prediction[:, -self.horizon :].unflatten(2, (len(self.channels), -1))
+        outputs = prediction[:, -self.horizon :].unflatten(2, (len(self.channels), -1))
+        return torch.stack([outputs[..., 0], F.softplus(outputs[..., 1]) + 1e-4], -1) if self.normal else outputs
 
     def _told(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
         """The value, median or mean (B, H, C), and the quantiles (B, H, C, levels)."""
         if self.normal:
             places = torch.special.ndtri(torch.tensor(self.levels)).to(outputs)
-            return outputs[..., 0], outputs[..., :1] + _spread(outputs)[..., None] * places
+            return outputs[..., 0], outputs[..., :1] + outputs[..., 1:] * places
         return outputs[..., int(np.abs(np.subtract(self.levels or 0.5, 0.5)).argmin())], outputs
 
     def _pinball(self, quantiles: Tensor, y: Tensor) -> Tensor:
@@ -259,11 +255,6 @@ class ETT(SeriesTask):
 def _mean(costs: Tensor, known: Tensor) -> Tensor:
     """Over the values that are there."""
     return costs.where(known, 0).sum() / known.sum().clamp(min=1)
-
-
-def _spread(outputs: Tensor) -> Tensor:
-    """The standard deviation (B, H, C)."""
-    return F.softplus(outputs[..., 1]) + 1e-4
 
 
 def _levels(levels: Any) -> list[float]:

@@ -14,15 +14,6 @@ VALUES = np.stack([np.arange(40) % 7 + 0.5, np.arange(40) ** 2], 1)
 LINES = ["date,load,heat", *(f"{str(at)[:16]},{a},{b}" for at, (a, b) in zip(HOURS, VALUES, strict=True))]
 
 
-class Index:
-    """Of a DatetimeIndex, what is asked for."""
-
-    dtype = HOURS.dtype
-
-    def __array__(self, dtype=None, copy=None):
-        return HOURS
-
-
 class Frame:
     """Of pandas, what is asked for: no test needs it installed."""
 
@@ -35,10 +26,9 @@ class Frame:
 
 @pytest.fixture
 def write(tmp_path):
-    def written(lines, joined="\n", encoding="utf-8"):
-        path = tmp_path / "mine.csv"
-        path.write_bytes(joined.join(lines).encode(encoding))
-        return path
+    def written(lines, joined="\n", **how):
+        (tmp_path / "mine.csv").write_bytes(joined.join(lines).encode(**how))
+        return tmp_path / "mine.csv"
 
     return written
 
@@ -50,14 +40,13 @@ def same(one, *, names=("load", "heat"), dates=True):
 
 def test_files_frames_arrays_and_tensors_are_one(write):
     names = ("load", "heat")
-    same(read_dated(write(LINES)))
     same(read_dated(str(write(LINES))))
     same(read_dated(write(LINES, joined="\r\n", encoding="utf-8-sig")))
     same(read_dated(write(line.replace(",", ";") for line in LINES)))
     same(read_dated(write(line.replace(",", "\t") for line in [LINES[0], "", *LINES[1:], "  "])))
     same(read_dated(write(line.replace("date", "when").replace("T", " ") for line in LINES)))
     same(read_dated(write(f'"{line.split(",")[0]}Z",{line.split(",", 1)[1]}' for line in LINES), "dateZ"))
-    same(read_dated(Frame(VALUES, names, Index())))
+    same(read_dated(Frame(VALUES, names, HOURS)))
     same(read_dated(Frame(np.c_[VALUES.astype(object), HOURS], (*names, "when"))))
     same(read_dated(Frame(VALUES, names), list(map(str, HOURS))))
     same(read_dated(VALUES, HOURS.astype("M8[s]"), names))
@@ -78,13 +67,11 @@ def test_channels_are_chosen_and_put_in_order(write):
 
 STEPS = {
     "1 week": ["2020-01-01", "2020-01-08", "2020-01-15"],
-    "1 day": ["2020-02-28", "2020-02-29", "2020-03-01"],
     "15 minutes": ["2020-01-01 00:00", "2020-01-01 00:15", "2020-01-01 00:30"],
     "500 milliseconds": ["2020-01-01T00:00:00.000", "2020-01-01T00:00:00.500", "2020-01-01T00:00:01.000"],
     "1 month": ["2020-01-31", "2020-02-29", "2020-03-31"],
     "3 months": ["2020-01", "2020-04", "2020-07"],
     "1 year": [1999.0, 2000.0, 2001.0],
-    "10 years": ["1990", "2000", "2010"],
 }
 
 
@@ -113,18 +100,21 @@ def spoilt(line, new):
     return [*LINES[: line - 1], *([] if new is None else [new]), *LINES[line:]]
 
 
+def heat(entry):
+    return [LINES[0], *(line.rpartition(",")[0] + "," + entry for line in LINES[1:])]
+
+
 GAP = "values must have no gaps, unless missing says how they are filled, got"
 FINITE = "values must hold finite numbers, in the columns that channels name, got"
 NAMES = "values must be a CSV with a line of names of columns, all different, and then lines of numbers, got"
 BROKEN = {
     f"{NAMES} 0 lines in mine.csv, the first ''": [],
-    f"{NAMES} 1 lines in mine.csv, the first 'date, load, heat'": LINES[:1],
+    f"{NAMES} 2 lines in mine.csv, the first 'date, load, heat'": LINES[:2],
     f"{NAMES} 40 lines in mine.csv, the first '2016-07-01T00:00, 0.5, 0.0'": LINES[1:],
     f"{NAMES} 41 lines in mine.csv, the first 'date, load, load'": spoilt(1, "date,load,load"),
     "values must have 3 entries, as the first line, got 2 in line 5": spoilt(5, "2016-07-01T03:00,3.5"),
     "values must have 3 entries, as the first line, got 4 in line 5": spoilt(5, "2016-07-01T03:00,3,5,9"),
     f"{FINITE} 'broken' in line 5, column 'load'": spoilt(5, "2016-07-01T03:00,broken,9"),
-    f"{FINITE} '3.5 kW' in line 5, column 'load'": spoilt(5, "2016-07-01T03:00,3.5 kW,9"),
     f"{FINITE} '-inf' in line 5, column 'heat'": spoilt(5, "2016-07-01T03:00,3.5,-inf"),
     f"{GAP} none in line 5, column 'heat'": spoilt(5, "2016-07-01T03:00,3.5,"),
     f"{GAP} none in line 6, column 'load'": spoilt(6, "2016-07-01T04:00,NaN,16"),
@@ -140,32 +130,20 @@ BROKEN = {
     r"dates must be written as .*, got '2016-07-01T03:00\+02:00' in line 5": spoilt(5, "2016-07-01T03:00+02:00,3.5,9"),
     r"values must be a CSV in UTF-8, got mine.csv \(unexpected end of data\)": spoilt(5, '2016-07-01T03:00,"3.5,9'),
     r"values must be a CSV in UTF-8, got mine.csv \('utf-8' codec can't decode": ["date,\udcff", "2016,1"],
-    "values must vary in each channel of 'train', got 5.0 throughout in line 2 to line 29, column 'heat'": [
-        LINES[0],
-        *(",".join([*line.split(",")[:2], "5"]) for line in LINES[1:]),
-    ],
-    "values must vary in .*, got none in line 2 to line 29, column 'heat'": [
-        LINES[0],
-        *(line.rpartition(",")[0] + "," for line in LINES[1:]),
-    ],
+    "values must vary in each channel of 'train', got 5.0 throughout in line 2 to line 29, column 'heat'": heat("5"),
+    "values must vary in .*, got none in line 2 to line 29, column 'heat'": heat(""),
     r"lookback \+ horizon must be at most 4, the rows of 'train' \(of 6 in all\), got 6": LINES[:7],
     "horizon must be at most 1, the rows of 'test' .*, got 2": LINES[:10],
-    "values must have two rows at least, got 1": LINES[:2],
-    r"channels must be columns, one at least, among date, .*, got \[\] and \['date'\]": [
-        at.split(",")[0] for at in LINES
-    ],
+    r"channels must be columns, one .*, among date, .*, got \[\] and \['date'\]": [at.split(",")[0] for at in LINES],
 }
 
 
 @pytest.mark.parametrize("message", BROKEN)
-def test_what_is_said_of_broken_files(tmp_path, message):
-    path = tmp_path / "mine.csv"
-    content = "\n".join(BROKEN[message]).encode(errors="surrogateescape")
-    path.write_bytes(content)
-    missing = "previous" if "got none in line 2" in message else "refuse"
+def test_what_is_said_of_broken_files(write, message):
+    path = write(BROKEN[message], errors="surrogateescape")
     with pytest.raises(ValueError, match=f"^{message}") as error:
-        SeriesTask(path, 4, 2, missing=missing)
-    assert "\n" not in str(error.value) and path.read_bytes() == content
+        SeriesTask(path, 4, 2, missing="previous" if "got none in line 2" in message else "refuse")
+    assert "\n" not in str(error.value)
 
 
 COLUMNS = "channels must be columns, one at least, among"
@@ -176,7 +154,7 @@ WRONG = {
     "dates must have an entry for each of the 40 rows of values, got shape": {"values": VALUES, "dates": HOURS[:3]},
     "values must be the path of a CSV, .*, got dict of shape": {"values": {}},
     r"values must be .*, got ndarray of shape \(2, 2, 2\)": {"values": np.ones((2, 2, 2))},
-    r"values must be .*, got list of shape \(0, 1\)": {"values": []},
+    r"values must be .*, with two rows at least, got list of shape \(1, 1\)": {"values": [7]},
     "values must have rows of one length, got others": {"values": [[1, 2], [3]]},
     f"{FINITE} inf in row 1, column 0": {"values": [1, np.inf]},
     f"{FINITE} 'a' in row 1, column 0": {"values": np.asarray([[1], ["a"]], object)},
@@ -187,8 +165,5 @@ WRONG = {
 def test_what_is_refused(write, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         read_dated(**{"values": write(LINES)} | WRONG[message])
-
-
-def test_a_file_that_is_not_there_is_named():
-    with pytest.raises(FileNotFoundError, match=r"nowhere\.csv"):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
         read_dated("nowhere.csv")

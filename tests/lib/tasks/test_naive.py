@@ -11,7 +11,7 @@ from rtx_lib.tasks import naive
 RNG = np.random.default_rng(0)
 X = torch.tensor([[1.0, 10], [2, 30], [4, 20], [7, 70]])[None]
 FORECASTS = {
-    "last_value": [[7, 70], [7, 70], [7, 70]],
+    "last_value": [[7, 70]] * 3,
     "drift": [[9, 90], [11, 110], [13, 130]],
     "mean": [[3.5, 32.5]] * 3,
     "seasonal": [[4, 20], [7, 70], [4, 20]],
@@ -67,9 +67,6 @@ SEASONS = {
 def test_the_season_is_found(name):
     values, season = SEASONS[name]
     assert naive.season_of(values) == season
-
-
-def test_no_season_is_longer_than_asked_for():
     assert naive.season_of(WAVE, most=20) == 1 and naive.season_of(WAVE, most=40) == 24
 
 

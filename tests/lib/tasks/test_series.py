@@ -27,23 +27,15 @@ def whole(task, split):
     return next(task.batches(split, 9999))
 
 
-class Linear(torch.nn.Module):
-    """The next H values of all channels from the last L of all columns."""
-
+class Linear(torch.nn.Linear):
     def __init__(self, task):
-        super().__init__()
-        self.map = torch.nn.Linear(task.lookback * task.input_size, task.horizon * task.output_size)
-        self.width = task.output_size
+        super().__init__(task.lookback * task.input_size, task.horizon * task.output_size)
 
     def forward(self, x, state=None):
-        return self.map(x.flatten(1)).unflatten(1, (-1, self.width)), None
+        return super().forward(x.flatten(1)).unflatten(1, (6, -1)), None
 
 
-# Windows
-
-
-@pytest.mark.parametrize("splits", [(0.7, 0.1, 0.2), (84, 12, 24), (60, 20, 30)])
-@pytest.mark.parametrize("stride", [1, 4])
+@pytest.mark.parametrize(("splits", "stride"), [((0.7, 0.1, 0.2), 1), ((60, 20, 30), 1), ((84, 12, 24), 4)])
 def test_every_window_is_used_and_no_target_crosses_a_border(splits, stride):
     task = SeriesTask(WAVE, 10, 5, splits=splits, stride=stride)
     sizes = splits if sum(splits) > 1 else (84, 12, 24)
@@ -54,18 +46,12 @@ def test_every_window_is_used_and_no_target_crosses_a_border(splits, stride):
         x, y = whole(task, split)
         assert len(y) == len(origins) and x.shape[1:] == (10, 2) and y.shape[1:] == (5, 2)
         for row, origin in enumerate(origins):
-            assert torch.equal(x[row], scaled[origin - 10 : origin]) and torch.equal(
-                y[row], scaled[origin : origin + 5]
-            )
+            assert torch.equal(torch.cat([x[row], y[row]]), scaled[origin - 10 : origin + 5])
         assert stride > 1 or torch.equal(y[-1, -1], scaled[end - 1])  # the last is not dropped
-    batch = task.batch("train", 50, generator())
-    assert all(any(torch.equal(row, other) for other in whole(task, "train")[0]) for row in batch[0])
 
 
 def test_scales_and_season_come_from_training_alone():
-    task, other = (
-        SeriesTask(values, 10, 5) for values in (WAVE, np.where(T[:, None] < 84, WAVE, 1e6 * RNG.normal(size=(120, 2))))
-    )
+    task, other = SeriesTask(WAVE, 10, 5), SeriesTask(np.where(T[:, None] < 84, WAVE, 1e6 * WAVE[::-1]), 10, 5)
     assert np.allclose(task.middle, WAVE[:84].mean(0)) and np.allclose(task.width, WAVE[:84].std(0))
     assert task.season == other.season == 12 and task.scale == other.scale
     assert torch.equal(whole(task, "train")[0], whole(other, "train")[0]) and whole(other, "test")[0].abs().max() > 1e4
@@ -90,11 +76,8 @@ def test_what_is_missing_is_marked_filled_from_before_and_asked_nowhere(rule):
 def test_metrics_and_gradients_never_see_what_is_missing(settings):
     task = SeriesTask(HOLES, 10, 5, missing="previous", **settings)
     _, y = whole(task, "train")
-    prediction = torch.randn(
-        len(y), 7, task.output_size, generator=generator(), dtype=torch.float64, requires_grad=True
-    )
-    loss = task.loss(prediction, y)
-    loss.backward()
+    prediction = torch.randn(len(y), 7, task.output_size, generator=generator()).double().requires_grad_()
+    task.loss(prediction, y).backward()
     counts = torch.cat([torch.zeros_like(y[:, :2], dtype=torch.bool), ~y.isnan()], 1)  # of 7 positions the last 5
     each = task.output_size // 2
     assert torch.equal(prediction.grad.unflatten(2, (2, each)).abs().sum(-1) > 0, counts)
@@ -107,63 +90,46 @@ def test_metrics_and_gradients_never_see_what_is_missing(settings):
 def test_the_calendar_tells_where_in_day_week_and_year():
     x, _ = whole(SeriesTask(WAVE, 24, 5, dates=HOURS, calendar=True), "train")
     assert x.shape[-1] == 2 + 6 and torch.equal(x[..., :2], whole(SeriesTask(WAVE, 24, 5), "train")[0])
-    hours = (20 + torch.arange(24)) % 24
-    assert torch.allclose(x[0, :, 2], torch.sin(hours * math.pi / 12), atol=1e-5)
-    assert torch.allclose(x[0, :, 5], torch.cos(hours * math.pi / 12), atol=1e-5)
+    hours = (20 + torch.arange(24)) * math.pi / 12
+    assert torch.allclose(x[0, :, [2, 5]], torch.stack([hours.sin(), hours.cos()], 1), atol=1e-5)
     turns = torch.atan2(x[0, :, 2:5], x[0, :, 5:])
     assert torch.allclose((turns[-1] - turns[0])[1:], 23 * math.tau / torch.tensor([168, 365.2425 * 24]), atol=1e-4)
     with pytest.raises(ValueError, match="dates must be given with calendar=True, got None"):
         SeriesTask(WAVE, 24, 5, calendar=True)
 
 
-# Loss and metrics
-
-
-def test_losses_are_their_definitions():
-    y = whole(SeriesTask(WAVE, 10, 5), "test")[1].double()
-    for settings in SETTINGS:
-        task = SeriesTask(WAVE, 10, 5, **settings)
-        prediction = torch.randn(len(y), 5, task.output_size, generator=generator(), dtype=torch.float64)
-        outputs, found = prediction.view(*y.shape, -1), task.metrics(prediction, y)
-        centre = outputs[..., int(settings.get("levels") == LEVELS)]  # 0.4 is next to the median
-        quantiles, levels = outputs, LEVELS
-        if not settings:
-            expected = (centre - y).square().mean()
-        elif task.normal:
-            normal = torch.distributions.Normal(outputs[..., 0], torch.nn.functional.softplus(outputs[..., 1]) + 1e-4)
-            expected, levels = -normal.log_prob(y).mean(), (0.1, 0.5, 0.9)
-            quantiles = torch.stack([normal.icdf(torch.tensor(level)) for level in levels], -1)
-        costs = [
-            (y > q).double() * level * (y - q) + (y <= q).double() * (1 - level) * (q - y)
-            for level, q in zip(levels, quantiles.unbind(-1), strict=False)
-        ]
-        if settings:
-            assert found["pinball"] == pytest.approx(torch.stack(costs).mean().item())
-            inside = (quantiles[..., 0] <= y) & (y <= quantiles[..., -1])
-            assert found["coverage"] == pytest.approx(inside.double().mean().item())
-            assert found["width"] == pytest.approx((quantiles[..., -1] - quantiles[..., 0]).mean().item(), rel=1e-6)
-            expected = expected if task.normal else torch.stack(costs).mean()
-        assert task.loss(prediction, y).item() == pytest.approx(expected.item(), rel=1e-6) == found["loss"]
-        error = centre - y
-        assert found["mse"] == pytest.approx(error.square().mean().item())
-        assert found["mae"] == pytest.approx(error.abs().mean().item())
-        scaled = (WAVE[:84] - task.middle) / task.width
-        assert found["mase"] == pytest.approx(naive.mase(centre, y, scaled, task.season), rel=1e-5)
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_losses_and_metrics_are_their_definitions(settings):
+    task, mean = SeriesTask(WAVE, 10, 5, **settings), torch.Tensor.mean
+    y = whole(task, "test")[1].double()
+    prediction = torch.randn(len(y), 5, task.output_size, generator=generator()).double()
+    outputs = prediction.view(*y.shape, -1)
+    error = outputs[..., int(settings.get("levels") == LEVELS)] - y  # of LEVELS 0.4 is next to the median
+    scaled = (WAVE[:84] - task.middle) / task.width
+    expected = {"mse": mean(error.square()), "mae": mean(error.abs())}
+    expected |= {"loss": expected["mse"], "mase": naive.mase(error + y, y, scaled, task.season)}
+    if settings:
+        normal = torch.distributions.Normal(outputs[..., 0], torch.nn.functional.softplus(outputs[..., 1]) + 1e-4)
+        if task.normal:
+            outputs = torch.stack([normal.icdf(torch.tensor(level)) for level in task.levels], -1)
+        over, levels = y[..., None] - outputs, torch.tensor(task.levels)
+        expected["pinball"] = mean(torch.where(over > 0, levels * over, (levels - 1) * over))
+        expected["loss"] = -mean(normal.log_prob(y)) if task.normal else expected["pinball"]
+        expected["coverage"] = mean(((over[..., 0] >= 0) & (over[..., -1] <= 0)).double())
+        expected["width"] = mean(outputs[..., -1] - outputs[..., 0])
+    found = task.metrics(prediction, y) | {"loss": task.loss(prediction, y).item()}
+    assert found == pytest.approx({name: float(value) for name, value in expected.items()}, rel=1e-5)
 
 
 def test_baselines_by_hand():
     task = SeriesTask(np.where(T[:, None] == 110, np.nan, WAVE), 10, 5, missing="previous", season=12)
-    _, y = whole(task, "test")
-    values = whole(task, "test")[0][..., :2]
-    (origins,) = task.splits.finite("test")
+    (origins,), (values, y) = task.splits.finite("test"), whole(task, "test")
+    values = values[..., :2]
     season = task._x[origins[:, None] - 12 + torch.arange(5), :2]  # further back than the look-back
     guesses = {"last value": naive.last_value(values, 5), "season before": season}
     guesses |= {"drift": naive.drift(values, 5), "mean of the window": naive.mean(values, 5)}
     expected = {name: (guess - y).square().nanmean().item() for name, guess in guesses.items()}
     assert task.baselines() == pytest.approx(expected, rel=1e-5) and min(expected, key=expected.get) == "season before"
-
-
-# A forecast of one's own, kept
 
 
 def test_from_a_file_to_a_forecast_with_an_interval(tmp_path):
@@ -173,14 +139,12 @@ def test_from_a_file_to_a_forecast_with_an_interval(tmp_path):
 
     task = SeriesTask(tmp_path / "mine.csv", lookback=24, horizon=6, levels=(0.1, 0.5, 0.9))
     model = Linear(task)
-    fit(model, task, steps=300, batch_size=32, lr=0.01, progress=False)
+    fit(model, task, steps=150, batch_size=32, lr=0.01, progress=False)
     found = task.forecast(model)
 
     low, middle, high = (found["quantiles"][level] for level in (0.1, 0.5, 0.9))
     assert low.shape == (6, 2) and (low < high).mean() > 0.9 and "mean" not in found and model.training
-    ahead = np.arange(120, 126)
-    truth = np.stack([5 + np.sin(ahead * np.pi / 6), 100 * np.cos(ahead * np.pi / 6) + ahead], 1)
-    assert (np.abs(middle - truth).mean(0) < [0.4, 30]).all()  # in the units of the file
+    assert (np.abs(middle - WAVE[-12:-6] - [0, 12]).mean(0) < [0.4, 30]).all()  # in the units of the file
     assert (found["dates"] == HOURS[-1] + np.arange(1, 7) * np.timedelta64(1, "h")).all()
 
 
@@ -193,15 +157,11 @@ def test_a_task_without_its_data_forecasts_what_it_is_given(tmp_path, settings):
     model, kept = load(tmp_path / "mine.safetensors")
     assert str(kept) == str(task) and json.dumps(kept.configuration()) == json.dumps(task.configuration())
     one, two = task.forecast(model), kept.forecast(model, values, dates)
-    assert one.keys() == two.keys() and not model.training
-    for name in set(one) - {"quantiles"}:
-        assert np.array_equal(one[name], two[name])
-    for level, quantile in one.get("quantiles", {}).items():
-        assert np.array_equal(quantile, two["quantiles"][level])
-    prediction = model(task._x[None, -24:])[0][0, -6:].detach().view(6, 2, -1)
-    if not settings:
-        assert np.allclose(one["mean"], prediction[..., 0].numpy() * task.width + task.middle)
-    with pytest.raises(ValueError, match=r"task must hold data for this, got 'series-24-6.*' as loaded from a file"):
+    assert repr(one) == repr(two) and not model.training
+    if "mean" in one:
+        outputs = model(task._x[None, -24:])[0][0, -6:].detach().view(6, 2, -1)
+        assert np.allclose(one["mean"], outputs[..., 0].numpy() * task.width + task.middle)
+    with pytest.raises(ValueError, match=r"task must hold data for this, got 'series-24-6.*'"):
         kept.forecast(model)
     with pytest.raises(ValueError, match="values must have the 24 rows of lookback, got 23"):
         kept.forecast(model, values[:23], None if dates is None else dates[:23])
@@ -210,8 +170,6 @@ def test_a_task_without_its_data_forecasts_what_it_is_given(tmp_path, settings):
             kept.forecast(model, values, np.datetime64("2024-01-01") + T)
 
 
-# What is not allowed
-
 BETWEEN = "levels must be None, 'normal' or ascending numbers between 0 and 1, got"
 SUM = "splits must be three positive numbers whose sum is 1, or numbers of rows, 120 together at most, got"
 WRONG = {
@@ -219,7 +177,6 @@ WRONG = {
     "horizon must be a whole number of at least 1, got 2.5": {"horizon": 2.5},
     "stride must be at least 1, got 0": {"stride": 0},
     r"missing must be one of \['refuse', 'previous', 'season'\], got 'interpolate'": {"missing": "interpolate"},
-    "season must be at least 1 and below 84, the rows of training, got 84": {"season": 84},
     "season must be at least 1 and below 84, the rows of training, got 0": {"season": 0},
     f"{BETWEEN} 'quantiles'": {"levels": "quantiles"},
     rf"{BETWEEN} \(0.9, 0.1\)": {"levels": (0.9, 0.1)},
@@ -227,13 +184,10 @@ WRONG = {
     rf"{BETWEEN} \[\]": {"levels": []},
     rf"{SUM} \(0.5, 0.5\)": {"splits": (0.5, 0.5)},
     rf"{SUM} \(0.8, 0.3, -0.1\)": {"splits": (0.8, 0.3, -0.1)},
-    rf"{SUM} \(0.5, 0.2, 0.2\)": {"splits": (0.5, 0.2, 0.2)},
     rf"{SUM} \(90, 20, 20\)": {"splits": (90, 20, 20)},
     r"lookback \+ horizon must be at most 84, the rows of 'train' \(of 120 in all\), got 85": {"lookback": 80},
     r"horizon must be at most 12, the rows of 'valid' \(of 120 in all\), got 13": {"horizon": 13},
-    "values must vary in .*, got 3.0 throughout in row 0 to row 83, column 1": {
-        "values": np.where(T[:, None] * [0, 1] + [[0, 1]] > 0, 3, WAVE)
-    },
+    "values must vary in .*, got 3.0 throughout in row 0 to row 83, column 1": {"values": WAVE * [1, 0] + [0, 3]},
 }
 
 
@@ -243,14 +197,11 @@ def test_what_is_refused(message):
         SeriesTask(**{"values": WAVE, "lookback": 10, "horizon": 5} | WRONG[message])
 
 
-# The published series
-
-
 @reads(ETT)
 def test_the_published_baselines_with_every_window_and_with_those_that_their_loader_takes():
     """Zeng et al. 2023, table 2, ETTh1 at 96: repeat, 1.295 and 0.713; theirs leaves out what fills no batch of 32."""
     task = ETT()
-    assert task.name == "ETTh1-336-96" and task.season == 24 and task.channels[-1] == "OT"
+    assert task.name == "ETTh1-336-96" and task.season == 24 and len(task.channels) == 7
     x, y = whole(task, "test")
     assert len(y) == 2880 - 96 + 1
     for count, near in ((len(y), 0.002), (len(y) // 32 * 32, 0.0005)):
