@@ -88,9 +88,8 @@ def read_dated(values: Any, dates: Any = None, channels: Sequence[Any] | None = 
         named = isinstance(channels, list | tuple) and [*map(type, channels)] == [str] * table.shape[1]
         names = list(channels or []) if named else [*range(table.shape[1])]
     column = [dates] if isinstance(dates, str) else []
-    chosen = (
-        [channels] if isinstance(channels, str) else list(channels or [name for name in names if name not in column])
-    )
+    channels = [channels] if isinstance(channels, str) else channels
+    chosen = list(channels or [name for name in names if name not in column])
     if not chosen or not {*chosen, *column} <= {*names}:
         rule = f"columns, one at least, among {', '.join(map(str, names))}"
         raise ValueError(f"channels must be {rule}, and so must dates, got {chosen} and {column}")
@@ -155,9 +154,7 @@ def _read_csv(path: Path) -> tuple[np.ndarray, list[Any], Callable[..., str]]:
     names = [name.strip() for name in names]
     if len(rows) < 2 or len(set(names)) < len(names) or any(math.isfinite(_number(name)) for name in names):
         rule = "a CSV with a line of names of columns, all different, and then lines of numbers"
-        raise ValueError(
-            f"values must be {rule}, got {len(lines)} lines in {path.name}, the first {', '.join(names)!r}"
-        )
+        raise ValueError(f"values must be {rule}, got {len(lines)} lines in {path.name}, first {', '.join(names)!r}")
     for line, row in lines.items():
         if len(row) != len(names):
             raise ValueError(f"values must have {len(names)} entries, as the first line, got {len(row)} in line {line}")
@@ -188,8 +185,7 @@ def _numbers(table: np.ndarray, names: list[Any], place: Callable[..., str]) -> 
 
 def _is_date(name: Any, cell: Any) -> bool:
     """Whether this is a column of dates, by its name or its first entry."""
-    like = str(name).lower() in NAMED or (_number(cell) == math.inf and not np.isnat(_stamp(cell)))
-    return isinstance(name, str) and bool(like)
+    return str(name).lower() in NAMED or (_number(cell) == math.inf and not np.isnat(_stamp(cell)))
 
 
 def _dates(cells: Any, count: int, place: Callable[..., str]) -> np.ndarray:
@@ -199,8 +195,9 @@ def _dates(cells: Any, count: int, place: Callable[..., str]) -> np.ndarray:
         raise ValueError(f"dates must have an entry for each of the {count} rows of values, got shape {cells.shape}")
     stamps = np.array([*map(_stamp, cells)])
     for row in np.flatnonzero(np.isnat(stamps)):
-        rule = "written as 2016-07-01 05:00, or False"
-        raise ValueError(f"dates must be {rule}, got {str(cells[row])!r} in {place(row)}")
+        raise ValueError(
+            f"dates must be written as 2016-07-01 05:00, or False, got {str(cells[row])!r} in {place(row)}"
+        )
     return stamps
 
 

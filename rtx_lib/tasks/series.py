@@ -51,6 +51,7 @@ class SeriesTask:
     Metrics, of scaled values but "mase": "mse" and "mae" of the value, the median or the mean; "mase", the absolute
     error by that of the seasonal naive in training, channel by channel (Hyndman and Koehler 2006); with levels
     "pinball", the "coverage" of the outer interval, which should be the difference of its levels, and its "width".
+    Quantiles that cross are put in order for these and for a forecast (Chernozhukov et al. 2010), not for the loss.
 
     Baselines, their "mse" on "test": "last value", "season before", "drift" and "mean of the window", as
     `rtx_lib.tasks.naive` has them; the season may reach further back than L.
@@ -156,7 +157,7 @@ class SeriesTask:
         outputs, known, y = self._outputs(prediction, len(y)), ~y.isnan(), y.nan_to_num().to(prediction)
         if self.normal:
             mean, variance = outputs[..., 0], outputs[..., 1].square()
-            return _mean(F.gaussian_nll_loss(mean, y, variance, full=True, reduction="none"), known)
+            return _mean(F.gaussian_nll_loss(mean, y, variance, full=True, eps=1e-9, reduction="none"), known)
         return _mean(self._pinball(outputs, y) if self.levels else (outputs[..., 0] - y).square(), known)
 
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
@@ -225,10 +226,11 @@ class SeriesTask:
         return torch.stack([outputs[..., 0], F.softplus(outputs[..., 1]) + 1e-4], -1) if self.normal else outputs
 
     def _told(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
-        """The value, median or mean (B, H, C), and the quantiles (B, H, C, levels)."""
+        """The value, median or mean (B, H, C), and the quantiles (B, H, C, levels), in order."""
         if self.normal:
             places = torch.special.ndtri(torch.tensor(self.levels)).to(outputs)
             return outputs[..., 0], outputs[..., :1] + outputs[..., 1:] * places
+        outputs = outputs.sort(-1).values
         return outputs[..., int(np.abs(np.subtract(self.levels or 0.5, 0.5)).argmin())], outputs
 
     def _pinball(self, quantiles: Tensor, y: Tensor) -> Tensor:
