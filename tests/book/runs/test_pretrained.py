@@ -165,7 +165,8 @@ def test_word_vectors_are_of_one_size_and_a_layer_learns_beside_them(folder, nam
 def test_of_neighbours_signs_are_none(folder, monkeypatch):
     monkeypatch.setattr(runs, "neighbours", lambda vectors, labels, first: {"words": len(vectors) - first})
     model, task = build(few("word2vec", width=8, passes=1), 0)
-    assert runs.trained(few("word2vec"), model, task)["elsewhere"]["neighbours"]["words"] == len(task.words) - len(SPECIAL)
+    record = runs.trained(few("word2vec"), model, task)
+    assert record["elsewhere"]["neighbours"]["words"] == len(task.words) - len(SPECIAL)
 
 
 @pytest.mark.parametrize("kind", [BERT, GPT])
