@@ -90,17 +90,19 @@ def compare(
         With the message of the slip whose result was given, or with the first wrong entry.
     """
     found = as_tensor(given)
-    assert found.shape == right.shape, f"{case}the shape must be {tuple(right.shape)}, it is {tuple(found.shape)}"
-    counts = torch.ones(right.shape, dtype=torch.bool) if seen is None else seen
-    assert found[counts].isfinite().all(), f"{case}the result holds numbers that are not finite"
+    counts = torch.tensor(True) if seen is None else seen
+    if found.shape == right.shape:
+        assert found[counts.expand(right.shape)].isfinite().all(), f"{case}the result holds numbers that are not finite"
 
-    def off(other: Tensor) -> float:
-        return float((found.double() - other.double())[counts].abs().max())
+    def off(other: Tensor) -> Tensor:
+        return (found.double() - other.double()).abs().gt(tolerance) & counts
 
-    if off(right) < tolerance:
+    if found.shape == right.shape and not off(right).any():
         return
-    refuse({case + message: slip for message, slip in slips.items()}, lambda wrong: not off(wrong) > tolerance)
-    at = tuple(((found.double() - right.double()).abs().ge(tolerance) & counts).nonzero()[0].tolist())
+    made = {case + message: slip for message, slip in slips.items() if slip.shape == found.shape}
+    refuse(made, lambda wrong: not off(wrong).any())
+    assert found.shape == right.shape, f"{case}the shape must be {tuple(right.shape)}, it is {tuple(found.shape)}"
+    at = tuple(off(right).nonzero()[0].tolist())
     what = f"the entry {list(at)}" if at else "the result"
     value, true = (f"{given[at].item():.6g}" for given in (found, right))
     raise AssertionError(f"{case}{what} must be {true}, it is {value}, by none of the usual slips")

@@ -11,7 +11,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare, compare_cases, draw, exercise, refuse
+from rtx_book.checks.answers import as_tensor, compare, compare_cases, compare_number, draw, exercise
 from rtx_lib.tasks.byte_pairs import join, merge
 
 Pair = tuple[str, str]
@@ -71,7 +71,7 @@ NATS, PIECES, WORDS = 2.5, 1300, 1000
 def check_word_perplexity(answer: float) -> None:
     """``answer`` must be e to the nats a word, to two per cent."""
     pieces, nats = PIECES / WORDS, NATS * PIECES / WORDS  # of a word
-    given, right = float(answer), math.exp(nats)
+    right = math.exp(nats)
     slips = {
         "this is the perplexity a piece; a word takes 1.3 of them": math.exp(NATS),
         "the pieces of a word add up in the exponent, since their probabilities multiply": pieces * math.exp(NATS),
@@ -79,9 +79,8 @@ def check_word_perplexity(answer: float) -> None:
         "nats go with e, not with 2": 2**nats,
         "a word takes more pieces than one, so it costs more than a piece": math.exp(NATS / pieces),
     }
-    refuse(slips, lambda wrong: math.isclose(given, wrong, rel_tol=0.02))
-    wrong = f"{given:.4g} is not it: a word costs {pieces} times what a piece costs, in nats"
-    assert math.isclose(given, right, rel_tol=0.02), wrong
+    otherwise = f"{{:.4g}} is not it: a word costs {pieces} times what a piece costs, in nats"
+    compare_number(answer, right, slips, otherwise, 0.02, 0.02)
     print(f"Right: {pieces} pieces of {NATS} nats are {nats} nats, and e to that is {right:.1f}.")
 
 

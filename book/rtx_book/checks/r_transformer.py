@@ -26,17 +26,15 @@ def check_windows(answer: Callable[[Tensor, int], Tensor]) -> None:
         return F.pad(x.mT, (before, after), mode).unfold(2, M, 1).permute(0, 2, 3, 1)[:, :6]
 
     right = cut(2)
-    given = answer(x.clone(), M)
-    if isinstance(given, Tensor) and given.shape == (2, 6, 4, M):
-        raise AssertionError("the last two axes are exchanged: unfold puts the window last, it has to stand before D")
     slips = {
+        "the last two axes are exchanged: unfold puts the window last, it has to stand before D": right.mT,
         "the windows begin at their step: they show it the future": cut(0, 2),
         "the windows are centred on their step: they show it one step of the future": cut(1, 1),
         "the windows end one step too early: the input of the step itself is the last": cut(3),
         "the windows run backwards: the oldest input comes first": right.flip(2),
         "zeros stand before the start, not the first input again": cut(2, mode="replicate"),
     }
-    compare(given, right, slips)
+    compare(answer(x.clone(), M), right, slips)
 
 
 @exercise("Right: all windows take their j-th step together, on z shifted by j.")

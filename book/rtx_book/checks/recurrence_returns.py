@@ -16,9 +16,6 @@ Step = Callable[[Tensor, Tensor], Tensor]
 STEPS, PERIOD = 800, 2
 """How many inputs 1 0 1 0 ... the random networks read, and after how many these repeat themselves."""
 
-_ENOUGH = 4
-"""Networks of each kind."""
-
 
 def _monotone(generator: torch.Generator, D: int) -> Step:
     """A gated mean, as in QRNN, minGRU and Mamba with A = -1: the old state is kept by a share that the input sets."""
@@ -103,7 +100,7 @@ def check_last_change(answer: Callable[[Tensor, int], int]) -> None:
     for value, (_, right) in zip(given, cases, strict=True):
         assert value == right, f"{value} where step {right} is the last that differs"
     for kind in KINDS:
-        found = [_whole(answer(outputs(kind, seed), PERIOD)) for seed in range(_ENOUGH)]
+        found = [_whole(answer(outputs(kind, seed), PERIOD)) for seed in range(4)]
         print(f"{kind:10}  last change at step", ", ".join(map(str, found)))
 
 

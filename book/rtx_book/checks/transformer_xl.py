@@ -103,13 +103,10 @@ def check_update_memory(answer: Callable[[Tensor | None, Tensor, int], Tensor]) 
         filled = length > M + T and shape[1:2] == (length,)
         assert not filled, "only M + T positions are there yet: keep these, without filling up"
         assert memory is None or torch.equal(memory, old), "the memory that was given has changed: make a new one"
-        if shape != right.shape:
-            grows = f"all {M + T} positions are kept: the memory would grow with every segment"
-            forgets = "only the new segment is kept: what fits of the old memory stays in front of it"
-            assert shape != both.shape, grows
-            assert not torch.equal(given, new[:, -length:]), forgets
-            assert not torch.equal(given, old), "this is the old memory: the new segment comes behind it"
         slips = {
+            f"all {M + T} positions are kept: the memory would grow with every segment": both,
+            "only the new segment is kept: what fits of the old memory stays in front of it": new[:, -length:],
+            "this is the old memory: the new segment comes behind it": old,
             "these are the first positions: the memory keeps the last": both[:, :length],
             "the new stands in front of the old": turned[:, -length:],
             "the new stands in front of the old, and the first are kept": turned[:, :length],
@@ -163,10 +160,7 @@ def check_reach(answer: Callable[[int, int, int], int]) -> None:
     cases = [(1, 4, 4), (2, 4, 4), (3, 8, 4), (3, 0, 4), (3, 2, 4), (2, 6, 4), (4, 5, 1), (3, 1, 5)]
     whatever = "each layer reaches by the memory, whatever the segment's length"
     again = "every layer adds the segment again: only the last position of the last segment stands at its end"
-    inside = (
-        "right where the memory is a whole number of segments. Else its oldest row stands inside a segment, and did "
-        "not look back from there but from the start of that segment"
-    )
+    inside = "right for a memory of whole segments; else its oldest row looked back from the start of its own segment"
     itself = "the segment itself counts too: its last position looks back T - 1 before the memory begins"
     slips = {
         "this counts positions: the distance to the furthest is one less": lambda n, M, T: reach(n, M, T) + 1,

@@ -44,11 +44,9 @@ class Evidence:
             raise ValueError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
         self.chapter, self.profile = chapter, profile
         self.findings: dict[str, Finding] = {}
-        from IPython.display import display
-
         where = "a GPU" if str(device).startswith("cuda") else "a CPU" if str(device) == "cpu" else str(device)
         text = f"This page is computed on {where}, with seed {seed}, in the profile {profile}."
-        display({"text/html": f'<p class="book-computed">{html.escape(text)}</p>', "text/plain": text}, raw=True)
+        _show({"text/html": f'<p class="book-computed">{html.escape(text)}</p>', "text/plain": text})
 
     def finding(self, id: str, sentence: str, value: float, bound: str) -> None:
         """Show whether what a training showed is what ``sentence`` says, and keep the value for programs.
@@ -82,15 +80,17 @@ class Evidence:
         kept = number if math.isfinite(number) else None
         found = Finding(id, self.chapter, sentence, kept, Bound(bound).text, self.profile != "smoke")
         self.findings[id] = found
-        from IPython.display import display
-
-        display(bundle(found, load_study()), raw=True)
+        _show(bundle(found, load_study()))
 
     def audit(self) -> None:
         """Show the ledger's claims about this chapter with what our records and findings say, as a table."""
-        from IPython.display import display
+        _show(audit_bundle(self.chapter))
 
-        display(audit_bundle(self.chapter), raw=True)
+
+def _show(bundle: Mapping[str, Any]) -> None:
+    from IPython.display import display
+
+    display(bundle, raw=True)
 
 
 def plain(found: Finding, rate: Rate | None) -> str:

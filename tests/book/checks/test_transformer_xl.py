@@ -215,7 +215,7 @@ SLIPS = {
         (lambda n, M, T: n * M, "and one memory for each layer"),
         (lambda n, M, T: M + T - 1, "reach of one layer"),
         (lambda n, M, T: n * (M + T - 1), "adds the segment again"),
-        (lambda n, M, T: n * M + T - 1, "right where the memory is a whole number of segments"),
+        (lambda n, M, T: n * M + T - 1, "right for a memory of whole segments; else its oldest row"),
         (lambda n, M, T: 7, "^7 for 2, 4, 4 is not right"),
         (lambda n, M, T: None, "^None for 1, 4, 4"),
     ],
