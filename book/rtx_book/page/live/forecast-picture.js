@@ -3,7 +3,7 @@
 RTX.part('forecast-picture', (RTX) => {
   const {el, linear} = RTX
   const TALL = 300, HEAD = 30, FOOT = 40, LEFT = 46, RIGHT = 10, FLAG = 92, FINE = 40
-  const LAGS = {tall: 250, top: 24, middle: 104, zero: 172, r: 52, left: 40, right: 8}
+  const LAGS = {tall: 264, top: 24, middle: 104, zero: 172, r: 52, left: 40, right: 8}
   const clip = (v, from, to) => Math.max(from, Math.min(to, v))
   const text = (x, y, say, anchor = 'middle', cls = '') => el('text', {x, y, class: cls, 'text-anchor': anchor}, say)
   const path = (cls, points) => el('path', {class: cls, d: `M${points.map((p) => p.map((v) => v.toFixed(1)).join(' ')).join('L')}`})
@@ -81,9 +81,10 @@ RTX.part('forecast-picture', (RTX) => {
           text(LEFT - 6, y(v) + 5, String(v).replace('-', '−'), 'end')]),
         ...ticks.map((t) => text(x(t - 1), floor + 17, t)), text((LEFT + width - RIGHT) / 2, TALL - 5, now.label),
         ...(now.intervals ? bands : []),
-        path('forecast-after', line(values.slice(start - 1), start - 1)), path('forecast-series', line(values.slice(0, start), 0)),
+        path('forecast-series', line(values.slice(0, start), 0)),
         ...drawn.map(({cls, steps}) => path(`live-line live-${cls}`,
           line([values[start - 1], ...steps.map(([, middle]) => middle)], start - 1))),
+        path('forecast-after', line(values.slice(start - 1), start - 1)),
         el('path', {class: 'forecast-pole', d: `M${edge} ${HEAD - 4}V${floor}`}),
         el('rect', {class: 'forecast-flag', x: pole - FLAG / 2, y: 2, width: FLAG, height: HEAD - 6, rx: 4}),
         text(pole, 19, `◂ start ${start} ▸`, 'middle', 'forecast-flagged'),
@@ -120,8 +121,8 @@ RTX.part('forecast-picture', (RTX) => {
           text(left - 6, height(v) + 5, v < 0 ? '−1' : v, 'end')]),
         ...[noise, -noise].map((v) => el('path', {class: 'forecast-noise', d: `M${left} ${height(v)}H${width - right}`})),
         bars('forecast-bar', all.filter((k) => k !== lag)), bars('forecast-bar forecast-chosen', [lag]),
-        ...all.filter((k) => k % 12 === 0).map((k) => text(bar(k), tall - 22 + 10, k)),
-        text(left - 6, tall - 12, 'lag', 'end'))
+        ...all.filter((k) => k % 12 === 0).map((k) => text(bar(k), tall - 14, k)),
+        text(left - 6, tall - 14, 'lag', 'end'))
     }
     return {svg, show}
   }
