@@ -69,7 +69,7 @@ _TRIED = {
     0.0003: "elnino-gru-normal sunspots-rnn",
     0.001: "elnino-delta-net elnino-transformer-intervals etth1-96-r-transformer sunspots-gru sunspots-lstm",
     0.003: "co2-nlinear-intervals co2-transformer-intervals elnino-gru-intervals elnino-indrnn elnino-lstm "
-    "elnino-r-transformer elnino-rnn elnino-transformer etth1-96-rnn sunspots-dlinear",
+    "elnino-r-transformer elnino-rnn elnino-transformer etth1-96-mamba etth1-96-rnn sunspots-dlinear",
     0.03: "co2-gru co2-gru-intervals co2-gru-level co2-gru-normal co2-lstm elnino-dlinear elnino-mamba "
     "elnino-nlinear-intervals etth1-96-indrnn sunspots-delta-net",
     0.1: "sunspots-tcn sunspots-transformer",
