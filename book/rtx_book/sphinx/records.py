@@ -58,6 +58,7 @@ GROUPS = (
     ("Recurrence returns: parity, and words of S3", "parity-|s3-"),
     ("Recurrence returns: recall", "mqar-|state-"),
     ("Hybrids: layers that are mixed", "hybrid-"),
+    ("Time series: forecasters of the page", "drawn-"),
     *((f"The race: {about}", f"race-{task}-") for task, about in RACE.items()),
     ("The race: four times as large", "large-"),
     ("Again, with fresh seeds on two sets of instructions", "again-"),
