@@ -55,14 +55,13 @@ def _recorded(recipes: Sequence[Recipe]) -> list[Recipe]:
 
 
 _TRIED = (parts.topics, parts.state_space, parts.hybrids, parts.returns, parts.parallel, parts.recurrence)
-_TRIALS = [trial for part in (*_TRIED, parts.pretraining, parts.scenes, parts.series) for trial in part.TRIALS]
+_TRIALS = [trial for part in (*_TRIED, parts.pretraining, parts.scenes, parts.series, parts.between) for trial in part.TRIALS]
 _AGAIN = [*parts.race.REPEATED, *parts.returns.REPEATED]
 SWEEPS: dict[str, Sweep] = {
     "recurrence": Sweep("the part on recurrence", _recorded(parts.recurrence.RECIPES)),
     "topics": Sweep("words with a topic and without", parts.topics.RECIPES, parts.topics.SEEDS),
     "attention": Sweep("the part on attention", _recorded(parts.attention.RECIPES)),
     "between": Sweep("R-Transformer and Transformer-XL", _recorded(parts.between.RECIPES)),
-    "between-rates": Sweep("rates that the R-Transformer and Transformer-XL tried", parts.between.TRIALS, (0,)),
     "parallel": Sweep("in parallel", _recorded(parts.parallel.RECIPES), (0, 1, 2, 3, 4)),
     "pretraining": Sweep("weights", parts.pretraining.FIRST, parts.pretraining.SEEDS, follow=tuning.next_pretrained),
     "fine-tuning": Sweep("pre-training: what begins from them", parts.pretraining.COMPARED, (0, 1, 2, 3, 4)),
@@ -72,9 +71,8 @@ SWEEPS: dict[str, Sweep] = {
     "hybrids": Sweep("layers that are mixed", parts.hybrids.RECIPES, parts.hybrids.SEEDS),
     "rates": Sweep("rates, by seeds that no page shows", _TRIALS, parts.returns.TUNING_SEEDS, follow=tuning.next_rates),
     "returns": Sweep("recurrence returns", _recorded(parts.returns.RECIPES), (0, 1, 2, 3, 4)),
-    "drawn": Sweep("forecasters of the page", parts.drawn.RECIPES, (0,)),
     "scenes": Sweep("captions of scenes", parts.scenes.RECIPES, (0, 1, 2, 3, 4)),
-    "series": Sweep("time series", parts.series.RECIPES, parts.series.SEEDS),
+    "series": Sweep("time series", [*parts.series.RECIPES, *parts.drawn.RECIPES], parts.series.SEEDS),
     "race-rates": Sweep("rates that the lanes of the race tried", parts.race.TRIALS, (0,), follow=tuning.next_trials),
     "race": Sweep("the race: trials and finals", parts.race.CANDIDATES, parts.race.SEEDS, follow=tuning.next_runs),
     "race-lengths": Sweep("the race: shorter and longer sequences", parts.race.LENGTHENED, follow=tuning.next_lengths),

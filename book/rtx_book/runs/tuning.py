@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rtx_book.records.records import Record
-from rtx_book.runs.recipes import Recipe, hybrids, parallel, recurrence, returns, scenes, series, state_space, topics
+from rtx_book.runs.recipes import Recipe, between, hybrids, parallel, recurrence, returns, scenes, series, state_space, topics
 from rtx_book.runs.recipes import pretraining as texts
 from rtx_book.runs.recipes import race as plan
 from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, AGAIN_SETS, again
@@ -203,6 +203,7 @@ def next_rates(folder: Path) -> Runs:
     own += [returned(recipe, folder, scenes.trial, scenes.SEEDS)[1] for recipe in scenes.RECIPES]
     own += [series_rate(recipe, folder)[1] for recipe in series.RECIPES]
     own.append(_missing(texts.TRIALS, returns.TUNING_SEEDS, folder))
+    own.append(_missing(between.TRIALS, (0,), folder))
     return sorted(itertools.chain(*own), key=lambda run: run[1])
 
 
