@@ -136,9 +136,7 @@ def _right(f: Clamp, g: Clamp) -> Clamp:
 
 def _slips(f: Clamp, g: Clamp) -> dict[str, tuple[float, ...]]:
     (a, u, *ends), images = _right(f, g), [g[0] + g[1] * end for end in f[2:]]
-    uncarried = (
-        "the ends of f were cut to those of g, not carried through g first: they become a_g + u_g lo, a_g + u_g hi"
-    )
+    uncarried = "the ends of f were cut to those of g, not carried through g first, to a_g + u_g lo and a_g + u_g hi"
     return {
         "the order is wrong: f acts first, then g, though g stands first": _right(g, f),
         "a negative u turns the ends around: the image of hi is then the lower one": (a, u, *_clip(images, g)),

@@ -132,7 +132,6 @@ def check_same_length_mask(answer: Callable[[int, int, int], Tensor]) -> None:
         given = as_tensor(answer(T, past, length))
         assert given.dtype == torch.bool, f"the mask must be bool, it is {given.dtype}"
         by_memory = "the count goes by the memory that is there, not by length"
-        segment = "only the memory is cut, the segment is seen whole: the window moves with its query"
         slips = {
             "True stands for a key that is seen, not for one that is hidden": ~right,
             "each query sees length + 1 keys: itself counts as one of them": between(i - length, i),
@@ -145,7 +144,7 @@ def check_same_length_mask(answer: Callable[[int, int, int], Tensor]) -> None:
             f"{by_memory}, and is one too many": between(i - past, i),
             "the keys are counted as if no memory stood before them": between(i - length + 1, i, j + past),
             "all queries begin at the same key: the window moves with its query": between(0 * i - length + 1, i),
-            segment: between(0 * i - length, i),
+            "only the memory is cut, not the segment: the window moves with its query": between(0 * i - length, i),
         }
         compare(given, right, slips)
 

@@ -59,8 +59,6 @@ SLIPS = {
         (by(min, turns=1), "after one turn"),
         (in_one_place, "in one place"),
         (by(min, turns=2), "is not right, by none"),
-        (lambda word, merges: "".join(word), "'there' for"),
-        (lambda word, merges: word[1:], "is not right, by none"),
     ]
 }
 

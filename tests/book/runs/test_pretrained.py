@@ -17,7 +17,7 @@ from rtx_book.runs.fine_tuning import WithAuxiliary
 from rtx_book.runs.recipes import RECIPES, pretraining
 from rtx_lib.diagnostics.probe import layer_probes
 from rtx_lib.models import BERT, GPT
-from rtx_lib.tasks import BothWaysText, CausalText, MaskedText, SentenceClasses
+from rtx_lib.tasks import MaskedText, SentenceClasses
 from rtx_lib.tasks.corpora import labelled, sentences
 from rtx_lib.tasks.vocabulary import SPECIAL, Vocabulary
 from rtx_lib.training.evaluation import evaluate, parameter_count
@@ -212,16 +212,6 @@ def test_logits_at_places_are_those_of_all_positions():
         loss = at.loss(model((ids, segments, places))[0], y)
         assert torch.isclose(loss, everywhere.loss(model(x)[0], labels), rtol=1e-12)
     assert evaluate(model.float(), at, "test") == pytest.approx(evaluate(model, everywhere, "test"), rel=1e-5)
-
-
-def test_text_of_both_ways_has_the_rows_and_the_neighbours():
-    causal, both = (kind("small_world", length=16, size=60) for kind in (CausalText, BothWaysText))
-    x, y = next(both.batches("test", 50))
-    assert torch.equal(x, both.rows.ids["test"][:50].long()) and both.baselines() == causal.baselines()
-    after = next(causal.batches("test", 50))[1]
-    assert torch.equal(y[:, :-1, 0], after), "the first label is that of GPT"
-    assert torch.equal(y[:, 1:, 1], x[:, :-1].masked_fill(x[:, 1:] == 0, -100)), "the second names the word before"
-    assert both.weight(y) == 2 * causal.weight(after)
 
 
 def test_a_probe_reads_all_labels_of_train_and_test_and_no_other_position():

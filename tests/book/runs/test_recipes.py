@@ -114,10 +114,6 @@ def test_the_two_lanes_of_delta_net_differ_in_the_largest_beta_alone():
     assert settings[0] == settings[1]
 
 
-def test_rates_are_half_decades_around_the_one_in_use():
-    assert between.rates(0.02) == [0.002, 0.006, 0.02, 0.06, 0.2] and between.rates(0.003, 1) == [0.001, 0.003, 0.01]
-
-
 def test_a_trial_is_its_recipe_for_fewer_steps_at_another_rate():
     trials = {recipe.name: recipe for recipe in between.TRIALS}
     assert len(trials) == len(between.TRIALS) == 146

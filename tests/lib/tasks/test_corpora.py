@@ -9,7 +9,6 @@ from support import small_corpora as small
 
 from rtx_lib.tasks import corpora
 from rtx_lib.tasks.corpora import CLASSES, SOURCES, documents, labelled, phrases, senses, sentences, tagged
-from rtx_lib.tasks.files import FILES, GROUPS
 
 SPLITS = ["train", "valid", "test"]
 
@@ -213,11 +212,3 @@ def test_other_arguments_that_are_not_allowed(files) -> None:
 
 
 READ = ("subj", "trec", "wikitext2", "masc", "ud_ewt", "conll2000", "senseval")
-
-
-def test_the_addresses_name_a_commit() -> None:
-    """So that the file behind one never changes."""
-    for group in READ:
-        for name in GROUPS[group]:
-            (address,) = FILES[name].mirrors
-            assert re.search(r"/[0-9a-f]{40}/", address) and address.endswith("/" + name.rpartition("/")[2])

@@ -282,14 +282,6 @@ def test_command_line(offer, folder: Path, capsys: pytest.CaptureFixture[str], m
     assert "got 'nothing'" in capsys.readouterr().err
 
 
-def test_table() -> None:
-    assert sorted(name for names in GROUPS.values() for name in names) == sorted(FILES)
-    for name, wanted in FILES.items():
-        assert len(bytes.fromhex(wanted.sha256)) == 32 and wanted.size > 0 and wanted.mirrors
-        assert all(url.startswith("https://") and "{" not in url for url in wanted.mirrors), name
-    assert len(FILES["t10k-labels-idx1-ubyte.gz"].mirrors) == 2
-
-
 @pytest.mark.parametrize("group", [pytest.param(group, marks=pytest.mark.data(group)) for group in GROUPS])
 def test_true_files_have_the_listed_hashes(group: str) -> None:
     assert available(group)

@@ -10,7 +10,6 @@ from support.data import reads
 from torch import Tensor
 
 from rtx_lib.tasks import GeneratedSentiment, Sentiment
-from rtx_lib.tasks.files import FILES
 
 # Film reviews
 
@@ -52,11 +51,6 @@ def test_the_true_files() -> None:
     x, y = next(task.batches("test", 1))
     assert task.decode(x[0]) == "ridiculous ." and y.item() == 0
     assert task.baselines()["most frequent class"] == pytest.approx(909 / 1_821)
-
-
-def test_the_addresses_have_no_folder_of_the_cache() -> None:
-    (address,) = FILES["sst2/stsa.binary.dev"].mirrors
-    assert address.endswith("/data/stsa.binary.dev") and "sst2" not in address
 
 
 # Generated sentences
