@@ -175,7 +175,7 @@ def site_key(root: Path, files: Mapping[str, bytes]) -> str:
     for name in sorted(files):
         digest.update(name.encode() + hashlib.sha256(files[name]).digest())
     code = [*(root / "rtx_lib").rglob("*"), *(root / "book" / "rtx_book").rglob("*")]
-    library = [path for path in code if path.suffix in (".py", ".js", ".css", ".jinja", ".yml")]
+    library = [path for path in code if path.suffix in (".py", ".js", ".css", ".jinja", ".yml", ".json")]
     add_files(digest, root, [*library, *root.glob("notebooks/*.ipynb")])
     return digest.hexdigest()
 

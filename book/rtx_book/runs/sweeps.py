@@ -55,7 +55,9 @@ def _recorded(recipes: Sequence[Recipe]) -> list[Recipe]:
 
 
 _TRIED = (parts.topics, parts.state_space, parts.hybrids, parts.returns, parts.parallel, parts.recurrence)
-_TRIALS = [trial for part in (*_TRIED, parts.pretraining, parts.scenes, parts.series, parts.between) for trial in part.TRIALS]
+_TRIALS = [
+    trial for part in (*_TRIED, parts.pretraining, parts.scenes, parts.series, parts.between) for trial in part.TRIALS
+]
 _AGAIN = [*parts.race.REPEATED, *parts.returns.REPEATED]
 SWEEPS: dict[str, Sweep] = {
     "recurrence": Sweep("the part on recurrence", _recorded(parts.recurrence.RECIPES)),

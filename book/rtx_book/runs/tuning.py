@@ -12,7 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from rtx_book.records.records import Record
-from rtx_book.runs.recipes import Recipe, between, hybrids, parallel, recurrence, returns, scenes, series, state_space, topics
+from rtx_book.runs.recipes import (
+    Recipe,
+    between,
+    hybrids,
+    parallel,
+    recurrence,
+    returns,
+    scenes,
+    series,
+    state_space,
+    topics,
+)
 from rtx_book.runs.recipes import pretraining as texts
 from rtx_book.runs.recipes import race as plan
 from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, AGAIN_SETS, again

@@ -56,7 +56,7 @@ def _lane(
         model, own = "patched", inner | {"patch": patch or PATCHES.get(series, 24), "norm": norm}
     settings = _HOW | {"steps": 600 if series.startswith("ett") else 300} | how
     name = f"series-{series}-{name or lane}"
-    lr = _RATES.get(name, RATES[1])
+    lr = _RATES.get(name.removesuffix("-longer"), RATES[1])
     return Recipe(
         name, f"{about} on {series}", model, "series", lr=lr, model_arguments=own, task_arguments=task, **settings
     )
@@ -64,12 +64,15 @@ def _lane(
 
 # Each has the rate of the least loss on "valid" in a whole training with a seed that is not shown, of 0.003, 0.01 and
 # 0.03, and further ones where the best is the last of its side (tuning.series_rate): 0.01 where nothing else stands.
+# Longer trainings keep the rate.
 _TRIED = {
     0.0001: "sunspots-mamba",
     0.0003: "elnino-gru-normal sunspots-rnn",
-    0.001: "elnino-delta-net elnino-transformer-intervals etth1-96-r-transformer sunspots-gru sunspots-lstm",
+    0.001: "elnino-delta-net elnino-transformer-intervals etth1-96-delta-net etth1-96-gru-normal "
+    "etth1-96-r-transformer sunspots-gru sunspots-lstm",
     0.003: "co2-nlinear-intervals co2-transformer-intervals elnino-gru-intervals elnino-indrnn elnino-lstm "
-    "elnino-r-transformer elnino-rnn elnino-transformer etth1-96-mamba etth1-96-rnn sunspots-dlinear",
+    "elnino-r-transformer elnino-rnn elnino-transformer etth1-96-gru-level etth1-96-mamba etth1-96-rnn "
+    "sunspots-dlinear",
     0.03: "co2-gru co2-gru-intervals co2-gru-level co2-gru-normal co2-lstm elnino-dlinear elnino-mamba "
     "elnino-nlinear-intervals etth1-96-indrnn sunspots-delta-net",
     0.1: "sunspots-tcn sunspots-transformer",
