@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
+from rtx_book.words import percent
 from rtx_lib.plots.curves import label_lines, name_at
 from rtx_lib.plots.style import CYCLE, GREY, INK, MARKERS, look
 
@@ -52,10 +53,10 @@ def draw_forecasts(
     """
     fig, ax = plt.subplots(figsize=(5.8, 3.4))
     before, after = np.arange(-min(shown, len(past)) + 1, 1), np.arange(1, len(truth) + 1)
-    ax.plot([*before, *after], [*past[-len(before) :], *truth], color=INK, linewidth=1, label="_true")
+    ax.plot([*before, *after], [*past[-len(before) :], *truth], color=INK, linewidth=1, linestyle="-", label="_true")
     ax.axvline(0, color=GREY, linewidth=0.8)
-    for index, (name, row) in enumerate(forecasts.items()):
-        style = look(name, otherwise=index) | {"marker": ""}
+    for name, row in forecasts.items():
+        style = look(name, otherwise=1) | {"marker": ""}
         ax.plot(after, row, label=name, **style)
     ax.set(xlabel="steps from the last one that was read", ylabel=unit)
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
@@ -105,6 +106,8 @@ def draw_shares(shares: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
     ax.axvline(1, color=GREY, linestyle="--", label="_a season ago")
     ax.set_yticks(range(len(lanes)), lanes)
     ax.set(xscale="log", xlabel="squared error, a season ago = 1", ylim=(len(lanes) - 0.5, -0.5))
+    ax.set_xticks(ticks := [0.1, 0.2, 0.5, 1, 2, 5], [f"{tick:g}" for tick in ticks])
+    ax.minorticks_off()
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
     return fig
 
@@ -117,7 +120,7 @@ def describe_lanes(errors: Mapping[str, Sequence[float]], lines: Mapping[str, fl
 
 def draw_coverage(held: Mapping[str, Sequence[float]], promised: float) -> Figure:
     """A row for each forecaster: in each of its runs, the share of values inside its intervals, and the promise."""
-    fig = draw_lanes(held, {f"{promised:.0%} were promised": promised}, "share of the values inside the interval")
+    fig = draw_lanes(held, {f"{percent(promised)} were promised": promised}, "share of the values inside the interval")
     fig.axes[0].set_xlim(0.4, 1.02)
     return fig
 
@@ -139,7 +142,7 @@ def draw_fan(
     low, middle, high = np.asarray(quantiles).T
     ax.fill_between(after, low, high, color=CYCLE[0], alpha=0.25, label="_interval")
     ax.plot(after, middle, color=CYCLE[0], label="median")
-    ax.plot(before, past[-len(before) :], color=INK, linewidth=1, label="_past")
+    ax.plot(before, past[-len(before) :], color=INK, linewidth=1, linestyle="-", label="_past")
     ax.plot(after, truth, color=INK, linewidth=1, linestyle=":", label="what came")
     ax.set(xlabel="steps from the last one that was read", ylabel=unit)
     label_lines(ax)
