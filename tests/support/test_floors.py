@@ -47,7 +47,7 @@ ONLY: dict[str, set[str]] = {
     "bertviz": {"page"},
     "accelerate": {"training"},
     "safetensors": {"saving"},
-    "statsmodels": {"models", "tasks"},
+    "statsmodels": {"models", "runs"},
     "sphinx": {"sphinx"},
 }
 

@@ -101,7 +101,7 @@ def draw_shares(shares: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
     fig, ax = plt.subplots(figsize=(5.8, 1.4 + 0.32 * len(lanes)))
     for index, (series, own) in enumerate(shares.items()):
         rows = [(share, lanes.index(name)) for name, runs in own.items() for share in runs]
-        style = {"color": CYCLE[index], "marker": MARKERS[index], "linestyle": "", "alpha": 0.7}
+        style: Any = {"color": CYCLE[index], "marker": MARKERS[index], "linestyle": "", "alpha": 0.7}
         ax.plot(*zip(*rows, strict=True), label=series, **style)
     ax.axvline(1, color=GREY, linestyle="--", label="_a season ago")
     ax.set_yticks(range(len(lanes)), lanes)

@@ -44,7 +44,7 @@ _HOW: dict[str, Any] = COSINE | {"batch_size": 32, "warmup": 20, "eval_every": 1
 
 
 def _lane(
-    series: str, lane: str, name: str = "", *, patch: int | None = None, norm: str = "last", **how: Any
+    series: str, lane: str, name: str = "", *, patch: int | None = None, norm: str | None = "last", **how: Any
 ) -> Recipe:
     """A model on a series; ``levels`` asks for quantiles, or for a normal."""
     about, model, own = LANES[lane]
@@ -81,12 +81,12 @@ _TRIED = {
 _RATES = {f"series-{name}": lr for lr, names in _TRIED.items() for name in names.split()}
 
 # The intervals, with the last value taken out; a normal as DeepAR has it.
-_PROBABLE = [
+_PROBABLE: list[tuple[str, Any, str]] = [
     ("gru", QUANTILES, "intervals"),
     ("nlinear", QUANTILES, "intervals"),
     ("transformer", QUANTILES, "intervals"),
+    ("gru", "normal", "normal"),
 ]
-_PROBABLE += [("gru", "normal", "normal")]
 
 RECIPES: list[Recipe] = [
     *(_lane(series, lane) for series in SERIES for lane in LANES),
