@@ -8,16 +8,17 @@ from torch import Tensor
 from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise
 
 
-@exercise("Right: a mean error of 1.5, where the same step a season before errs by 1 in the part one has learned from.")
+@exercise("Right: a mean absolute error of 1.5, where the same step a season before errs by 3 in training.")
 def check_mase(answer: float) -> None:
-    """``answer`` must be the MASE of 15 and 12 for 17 and 13, after 10, 14, 11, 15, 12 with a season of 2: 1.5."""
+    """``answer`` must be the MASE of 19 and 17 for 21 and 18, after 10, 14, 13, 17, 16 with a season of 2: 0.5."""
     slips = {
-        "the scale is the error of the season before, not of the last value": 1.5 / 3.5,
-        "squared errors belong to the MSE": 2.5,
-        "a mean error, not a sum": 3.0,
-        "divide by the error of the season before, not by the mean of the values": 1.5 / 12.4,
+        "that is the mean absolute error: divide it by that of the season before": 1.5,
+        "a mean of the errors, not their sum": 1.0,
+        "the scale is the error of the season before, not of the last value": 0.6,
+        "squared errors belong to the MSE": 2.5 / 3,
+        "divide by the error of the season before, not by the mean of the values": 1.5 / 14,
     }
-    compare_number(answer, 1.5, slips, "{:g} is not right: divide one mean error by another", 1e-6, 1e-3)
+    compare_number(answer, 0.5, slips, "{:g} is not right: divide one mean absolute error by another", 1e-6, 1e-3)
 
 
 @exercise("Right: each window loses its own level, and its newest values are all there.")

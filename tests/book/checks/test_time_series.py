@@ -17,13 +17,19 @@ def pinball(forecast, y, q):
 
 
 RIGHT = {
-    checks.check_mase: [(1.5, "mean error of 1.5")],
+    checks.check_mase: [(0.5, "error of 1.5")],
     checks.check_patches: [(patches, "its own level")],
     checks.check_pinball: [(pinball, "the median")],
     checks.check_windows: [(2785, "2,880 - 96 + 1")],
 }
 SLIPS = {
-    checks.check_mase: {1.5 / 3.5: "not of the last value", 2.5: "the MSE", 3: "not a sum", 1.5 / 12.4: "mean of the"}
+    checks.check_mase: {
+        1.5: "by that of",
+        1: "not their sum",
+        0.6: "last value",
+        2.5 / 3: "the MSE",
+        1.5 / 14: "mean of the",
+    }
     | {7: "7 is not right"},
     checks.check_patches: [
         (lambda x, P: patches(x, P, lambda x: 0), "still in"),
