@@ -149,9 +149,6 @@ def test_padding_under_autocast():
     assert all(relative_error(a.double(), b) < 0.15 for a, b in zip(other, state, strict=True))
 
 
-# ---- refusals
-
-
 def test_gaps_between_words_are_refused():
     for call in (build(padding=0), build(padding=0).layers):
         with pytest.raises(ValueError, match=r"^x must hold words first and then padding \(0\), .* row 0"):
