@@ -105,9 +105,6 @@ def test_the_first_weights():
         assert float(layer.weight_ih_l0.detach().abs().max()) == pytest.approx(1 / 8, rel=0.01)
 
 
-# ---- use
-
-
 def test_layers_are_features_without_gradients():
     model, x = build(), ids(2, T, vocabulary=V)
     layers = model.layers(x)
