@@ -90,8 +90,7 @@ def stream_losses(model: nn.Module, ids: Tensor, *, segment: int, memory: int | 
         for x in ids.split(segment, dim=1):
             y, state = _run(model, x, state)
             rows.append(y)
-    losses = _nll(torch.cat(rows, dim=1)[:, :-1], ids[:, 1:])[0]
-    return F.pad(losses, (1, 0))
+    return F.pad(_nll(torch.cat(rows, dim=1)[:, :-1], ids[:, 1:])[0], (1, 0))
 
 
 def loss_against_memory(

@@ -55,8 +55,7 @@ def gradient_norms(loss: Tensor, states: Sequence[Tensor]) -> Tensor:
     The gradient is that of the loss as given; with a mean over B sequences each one's share is 1/B of its
     own, so the norms are multiplied by B to speak of one sequence. Shape (T,).
     """
-    gradients = state_gradients(loss, states)
-    return gradients.norm(dim=-1).sum(dim=-1)
+    return state_gradients(loss, states).norm(dim=-1).sum(dim=-1)
 
 
 def step_jacobians(states: Sequence[Tensor], weight_hh: Tensor) -> Tensor:

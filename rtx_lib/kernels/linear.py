@@ -65,8 +65,7 @@ def linear_recurrence(a: Tensor, b: Tensor, h0: Tensor | None = None, *, backend
     """
     _check(a, b, h0, "a", "b")
     check_backend(backend, b, "b")
-    if backend == "auto":
-        backend, _ = _choose(a, b, h0)
+    backend = _choose(a, b, h0)[0] if backend == "auto" else backend
     if b.dtype in HALVES:
         wide = linear_recurrence(a.float(), b.float(), None if h0 is None else h0.float(), backend=backend)
         return wide.to(b.dtype)
@@ -107,8 +106,7 @@ def gated_recurrence(f: Tensor, z: Tensor, h0: Tensor | None = None, *, backend:
     if backend != "numba":
         return linear_recurrence(f, (1 - f) * z, h0, backend=backend)
     if z.dtype in HALVES:
-        wide = gated_recurrence(f.float(), z.float(), None if h0 is None else h0.float(), backend=backend)
-        return wide.to(z.dtype)
+        return gated_recurrence(f.float(), z.float(), None if h0 is None else h0.float(), backend=backend).to(z.dtype)
     return _fast(_Gated, f, z, torch.zeros_like(z[:, 0]) if h0 is None else h0, backend)
 
 

@@ -100,8 +100,7 @@ def matrix_recurrence(
     _check(q, k, v, log_decay, beta, state)
     dtype = q.dtype
     expect_each(backend=(backend, BACKENDS), chunk=1 if chunk is None else chunk)
-    if backend == "auto":
-        backend, _ = _choose(q, k, v, log_decay, beta, state)
+    backend = _choose(q, k, v, log_decay, beta, state)[0] if backend == "auto" else backend
     start = q.new_zeros(*q.shape[:2], q.shape[3], v.shape[3]) if state is None else state
     if q.dtype in HALVES:
         q, k, v, start = (x.float() for x in (q, k, v, start))

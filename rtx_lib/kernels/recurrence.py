@@ -58,10 +58,8 @@ def relu_recurrence(z: Tensor, u: Tensor, h0: Tensor | None = None, *, backend: 
     if backend == "auto":
         backend, _ = _choose(z)
     if z.dtype in (torch.float16, torch.bfloat16):
-        wide = relu_recurrence(z.float(), u.float(), None if h0 is None else h0.float(), backend=backend)
-        return wide.to(z.dtype)
-    if h0 is None:
-        h0 = z.new_zeros(z.shape[0], z.shape[2])
+        return relu_recurrence(z.float(), u.float(), None if h0 is None else h0.float(), backend=backend).to(z.dtype)
+    h0 = z.new_zeros(z.shape[0], z.shape[2]) if h0 is None else h0
     if backend == "loop":
         return relu_recurrence_loop(z, u, h0)
     kernels = _kernels(backend)

@@ -60,15 +60,12 @@ def scan_maps(maps: ClampMap) -> ClampMap:
     """
     distance = 1
     while distance < maps.a.shape[1]:
-        later, earlier = (ClampMap(*(part[:, cut] for part in maps)) for cut in _shifted(distance))
+        later = ClampMap(*(part[:, distance:] for part in maps))
+        earlier = ClampMap(*(part[:, :-distance] for part in maps))
         joined = compose(later, earlier)
         maps = ClampMap(*(torch.cat([old[:, :distance], new], 1) for old, new in zip(maps, joined, strict=True)))
         distance *= 2
     return maps
-
-
-def _shifted(distance: int) -> tuple[slice, slice]:
-    return slice(distance, None), slice(None, -distance)
 
 
 # From here on: the same in chunks. On h >= 0 a chunk of K steps is clamp(a + u^K h, low, high), and three runs of the

@@ -92,8 +92,7 @@ class RNN(nn.RNNBase):
         state
             (num_layers * directions, B, H), the state in which each layer and direction ended.
         """
-        h = first_state(self, x, state)
-        y, (last,) = run_stack(self, x, (h,), self._run)
+        y, (last,) = run_stack(self, x, (first_state(self, x, state),), self._run)
         return y, last
 
     @torch.no_grad()
@@ -166,8 +165,7 @@ class LSTM(nn.RNNBase):
         forget_bias: float | None = None,
         backend: str = "loop",
     ) -> None:
-        rule = "None or (-inf, inf)"
-        expect_each(backend=(backend, BACKENDS), forget_bias=(forget_bias, rule))
+        expect_each(backend=(backend, BACKENDS), forget_bias=(forget_bias, "None or (-inf, inf)"))
         super().__init__("LSTM", input_size, hidden_size, num_layers, batch_first=True, bidirectional=bidirectional)
         self.forget_bias, self.backend = forget_bias, backend
         self.output_size = hidden_size * (1 + bidirectional)

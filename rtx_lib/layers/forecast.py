@@ -39,8 +39,7 @@ def forecast(y: Tensor, outputs: Outputs, level: Tensor | float = 0.0, scale: Te
 
     The series was (series - level) / scale when it was read; both are numbers or (B, 1, C, 1).
     """
-    count = output_count(outputs)
-    y = y.unflatten(2, (-1, count)).transpose(1, 2)  # (B, H, C, Q)
+    y = y.unflatten(2, (-1, output_count(outputs))).transpose(1, 2)  # (B, H, C, Q)
     if outputs == "normal":
         mean, raw = y.split(1, dim=-1)
         # The raw scale whose softplus is the deviation times the scale: s = ln(e^d - 1) = d + ln(1 - e^-d).

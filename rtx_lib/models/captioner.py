@@ -141,8 +141,7 @@ class Captioner(nn.Module):
         of_e, of_z = weight_ih.T.split([e.shape[-1], a.shape[-1]])
         for x in (e @ of_e + bias_ih + bias_hh).unbind(1):
             w = torch.softmax(score(h[:, None]), dim=-1)  # (B, 1, L)
-            gates = torch.addmm(torch.addmm(x, (w @ a).squeeze(1), of_z), h, weight_hh.T)
-            i, f, g, o = gates.chunk(4, dim=-1)
+            i, f, g, o = torch.addmm(torch.addmm(x, (w @ a).squeeze(1), of_z), h, weight_hh.T).chunk(4, dim=-1)
             c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
             h = torch.sigmoid(o) * torch.tanh(c)
             states.append(h)

@@ -121,8 +121,7 @@ class ARIMA(ETS):
         self.order, self.seasonal = tuple(order), (*seasonal, season or 0)
 
     def _fit(self, column: np.ndarray) -> Any:
-        kind = _statsmodels("tsa.arima.model").ARIMA
-        return kind(column, order=self.order, seasonal_order=self.seasonal).fit()
+        return _statsmodels("tsa.arima.model").ARIMA(column, order=self.order, seasonal_order=self.seasonal).fit()
 
     def _carry(self, fitted: Any, column: np.ndarray, origins: np.ndarray, horizon: int) -> tuple[Any, Any]:
         means, deviations, before = [], [], self.rows - self.first
@@ -163,8 +162,7 @@ class STL(ETS):
 
     def _season(self, column: np.ndarray) -> np.ndarray:
         jump = max(1, self.period // 5)  # the smoothest parts, at so many steps apart, with straight lines between
-        options = {"period": self.period, "trend_jump": jump, "low_pass_jump": jump}
-        return _statsmodels("tsa.seasonal").STL(column, **options).fit().seasonal
+        return _statsmodels("tsa.seasonal").STL(column, self.period, trend_jump=jump, low_pass_jump=jump).fit().seasonal
 
 
 def _columns(values: Any) -> np.ndarray:

@@ -156,8 +156,7 @@ class RGLRU(nn.Module):
     @reads_official
     def from_official(cls, arrays: Mapping[str, Tensor], **options: Any) -> "RGLRU":
         """The unit with the arrays of google-deepmind/recurrentgemma, by their names there."""
-        model = cls(len(arrays["a_param"]), len(arrays["a_gate.w"]), **options)
-        return load_official(model, official_weights(arrays))
+        return load_official(cls(len(arrays["a_param"]), len(arrays["a_gate.w"]), **options), official_weights(arrays))
 
 
 class GriffinBlock(nn.Module):

@@ -171,8 +171,7 @@ class IndRNN(nn.Module):
         if self.embedding is not None:
             x = self.embedding(expect_ids(x, self.embedding.num_embeddings))
         expect(x, ("B", "T", self.input_size), like=self.readout.weight)
-        shapes = len(self.units) * [(x.shape[0], self.readout.in_features)]
-        before, after = expect_state(state, shapes, x), []
+        before, after = expect_state(state, len(self.units) * [(x.shape[0], self.readout.in_features)], x), []
         for linear, unit, h in zip(self.linears, self.units, before, strict=True):
             x, h = unit(linear(x), h)
             after.append(h)

@@ -73,8 +73,7 @@ class JordanRNN(nn.Module):
         if targets is not None and teacher_probability == 1:
             # Every step knows what it will read, so all are computed at once.
             read = torch.cat([previous.unsqueeze(1), targets[:, :-1]], dim=1)
-            logits = self.output(torch.tanh(z + self.feedback(read)))
-            return logits, targets[:, -1]
+            return self.output(torch.tanh(z + self.feedback(read))), targets[:, -1]
         steps = []
         for t, z_t in enumerate(z.unbind(1)):
             steps.append(self.output(torch.tanh(z_t + self.feedback(previous))))

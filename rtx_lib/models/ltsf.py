@@ -58,8 +58,7 @@ class Linear(nn.Module):
         expect_each(lookback=lookback, horizon=horizon, channels=channels)
         self.lookback, self.horizon, self.outputs = lookback, horizon, outputs
         self.input_size, self.output_size = channels, channels * output_count(outputs)
-        sizes = (lookback, horizon * output_count(outputs), channels if individual else 1)
-        self.linear = ChannelMaps(*sizes)
+        self.linear = ChannelMaps(lookback, horizon * output_count(outputs), channels if individual else 1)
 
     def forward(self, x: Tensor, state: None = None) -> tuple[Tensor, None]:
         """Map the first C columns of x (B, L, at least C) to y (B, H, C Q); there is no state."""
@@ -74,8 +73,7 @@ class Linear(nn.Module):
         individual = any(".0." in name for name in arrays)
         count = len({name for name in weights if re.match(r"linear.*weight", name)}) if individual else channels
         horizon, lookback = weights["linear.maps.0.weight"].shape
-        model = cls(lookback, horizon, count, individual=individual, **options)
-        return load_official(model, weights)
+        return load_official(cls(lookback, horizon, count, individual=individual, **options), weights)
 
 
 class NLinear(Linear):
@@ -118,8 +116,7 @@ class DLinear(Linear):
 
     def parts(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """The trend m of x (B, L, C) and what is left, each (B, L, C)."""
-        ends = (x[:, :1], x[:, -1:])
-        before, behind = (end.expand(-1, self.kernel // 2, -1) for end in ends)
+        before, behind = (end.expand(-1, self.kernel // 2, -1) for end in (x[:, :1], x[:, -1:]))
         trend = F.avg_pool1d(torch.cat([before, x, behind], 1).mT, self.kernel, stride=1).mT
         return trend, x - trend
 

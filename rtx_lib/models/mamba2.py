@@ -106,5 +106,4 @@ class Mamba2(nn.Module):
         (channels, _, kernel_size), inner = arrays["conv1d.weight"].shape, len(arrays["norm.weight"])
         width, states = len(arrays["out_proj.weight"]), (channels - inner) // (2 * groups)
         options |= {"expand": inner // width, "kernel_size": kernel_size, "groups": groups}
-        model = cls(width, len(arrays["A_log"]), states, **options)
-        return load_official(model, official_weights(arrays))
+        return load_official(cls(width, len(arrays["A_log"]), states, **options), official_weights(arrays))

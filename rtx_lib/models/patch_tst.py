@@ -103,8 +103,7 @@ class Patched(nn.Module):
     def patches(self, x: Tensor) -> Tensor:
         """The patches (B, C, N, P) of x (B, L, C)."""
         missing = self.patch + (self.count - 1) * self.stride - self.lookback
-        x = torch.cat([x[:, :1].expand(-1, missing, -1), x], 1)
-        return x.mT.unfold(2, self.patch, self.stride)
+        return torch.cat([x[:, :1].expand(-1, missing, -1), x], 1).mT.unfold(2, self.patch, self.stride)
 
 
 class PatchTST(Patched):

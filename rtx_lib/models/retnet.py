@@ -66,8 +66,7 @@ def retention(q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor, state: Tensor 
     o, state
         (B, H, T, V), and (B, H, K, V) after the last step.
     """
-    each = log_decay[:, None].expand(q.shape[:3])
-    return matrix_recurrence(q, k, v, log_decay=each, state=state)
+    return matrix_recurrence(q, k, v, log_decay=log_decay[:, None].expand(q.shape[:3]), state=state)
 
 
 class MultiScaleRetention(nn.Module):

@@ -130,8 +130,7 @@ class Seq2Seq(nn.Module):
             ``U h`` (B, S, H), bool (B, S): True where a word is).
         """
         source, target = expect_pair(x, self.output_size, state)
-        if state is None:
-            state = self.encode(source)
+        state = self.encode(source) if state is None else state
         expect_state(state, self._state_form(target.shape[0]), self.first.weight)
         e = self.target_embedding(target)  # (B, T, W)
         s, *memory = state

@@ -275,8 +275,7 @@ class TransformerXL(nn.Module):
 
     def _remember(self, memory: Tensor, h: Tensor) -> Tensor:
         """The last ``memory`` positions of [memory; h], from which no gradient goes back."""
-        kept = torch.cat([memory, h], dim=1)[:, -self.memory :]
-        return kept.detach().clone()  # a view would keep all of it
+        return torch.cat([memory, h], dim=1)[:, -self.memory :].detach().clone()  # a view would keep all of it
 
     def positions(self, h: Tensor, keys: int) -> dict[str, Tensor]:
         """What the attention of all layers asks for: the encodings r (S, D) of the distances, and the mask (T, S)."""

@@ -175,8 +175,7 @@ def _number(cell: Any) -> float:
 
 def _numbers(table: np.ndarray, names: list[Any], place: Callable[..., str]) -> np.ndarray:
     """The table (T, C) as float64."""
-    plain = table.dtype.kind in "biuf"
-    found = table.astype(float) if plain else np.array([[*map(_number, row)] for row in table])
+    found = table.astype(float) if table.dtype.kind in "biuf" else np.array([[*map(_number, row)] for row in table])
     for row, column in np.argwhere(np.isinf(found)):
         got = f"{table[row].tolist()[column]!r} in {place(row, names[column])}"
         raise ValueError(f"values must hold finite numbers, in the columns that channels name, got {got}")
@@ -195,9 +194,8 @@ def _dates(cells: Any, count: int, place: Callable[..., str]) -> np.ndarray:
         raise ValueError(f"dates must have an entry for each of the {count} rows of values, got shape {cells.shape}")
     stamps = np.array([*map(_stamp, cells)])
     for row in np.flatnonzero(np.isnat(stamps)):
-        raise ValueError(
-            f"dates must be written as 2016-07-01 05:00, or False, got {str(cells[row])!r} in {place(row)}"
-        )
+        rule = "written as 2016-07-01 05:00, or False"
+        raise ValueError(f"dates must be {rule}, got {str(cells[row])!r} in {place(row)}")
     return stamps
 
 

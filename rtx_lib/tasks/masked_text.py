@@ -222,8 +222,7 @@ class CausalText:
     def baselines(self) -> dict[str, float]:
         """{"uniform guess loss", "unigram loss"}, in nats on "test" (defined above)."""
         y = self.splits.finite("test")[1]
-        p = shares(self.rows, [self.rows.cls])
-        loss = -p[y[y >= 0].long()].log().mean().item()
+        loss = -shares(self.rows, [self.rows.cls])[y[y >= 0].long()].log().mean().item()
         return {"uniform guess loss": math.log(self.vocabulary), "unigram loss": loss}
 
 

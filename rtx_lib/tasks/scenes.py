@@ -158,8 +158,7 @@ class Scenes:
         relation = F.pad(torch.where(across > down, 6, 7), (0, 1), value=self.end)
         relation = relation.masked_fill(torch.arange(3) >= counts[:, None] - 1, self.end)
         y = torch.stack([torch.full_like(digits, 3), 4 + sizes, 8 + digits, relation], dim=-1).flatten(1)
-        y = y.masked_fill(torch.arange(12) >= 4 * counts[:, None], self.pad)
-        return y[:, : 4 * int(counts.max())]
+        return y.masked_fill(torch.arange(12) >= 4 * counts[:, None], self.pad)[:, : 4 * int(counts.max())]
 
 
 def _clear(places: Tensor, sides: Tensor, counts: Tensor, train: bool) -> Tensor:

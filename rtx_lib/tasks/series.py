@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -18,7 +18,6 @@ from rtx_lib.tasks.splits import SPLITS, NoData, Rows, draw_batch, run_through
 RULES = ("refuse", "previous", "season")  # for what is missing
 NORMAL = (0.1, 0.5, 0.9)  # the quantiles that are told of a normal distribution
 CYCLES = [86_400_000 * days for days in (1, 7, 365.2425)]  # milliseconds
-ETT_FILES = {"ETTh1": ("ett/ETTh1.csv",), "ETTh2": ("ett/ETTh2.csv",)}
 
 
 class SeriesTask:
@@ -246,11 +245,11 @@ class ETT(SeriesTask):
     "valid" and "test"; all else is as `SeriesTask` has it.
     """
 
-    files = ETT_FILES
+    files: ClassVar = {"ETTh1": ("ett/ETTh1.csv",), "ETTh2": ("ett/ETTh2.csv",)}
 
     def __init__(self, source: str = "ETTh1", lookback: int = 336, horizon: int = 96, **settings: Any) -> None:
-        expect_each(source=(source, [*ETT_FILES]), lookback=lookback, horizon=horizon)
-        super().__init__(fetch(*ETT_FILES[source]), lookback, horizon, splits=(8640, 2880, 2880), **settings)
+        expect_each(source=(source, [*self.files]), lookback=lookback, horizon=horizon)
+        super().__init__(fetch(*self.files[source]), lookback, horizon, splits=(8640, 2880, 2880), **settings)
         self.name = self.name.replace("series", source)
 
 

@@ -99,8 +99,7 @@ def _sentence(rng: random.Random, topic: int, subject: tuple[str, str], thing: t
         say("the", "DET")
         if rng.random() < 0.5:
             say(rng.choice(lexicon()[topic]["ADJ"]), "ADJ")
-        if text in ambiguous:
-            shared = len(words)
+        shared = len(words) if text in ambiguous else shared
         say(text, tag)
         if len(tags) and "VERB" not in tags:
             say(rng.choice(lexicon()[topic]["VERB"]), "VERB")

@@ -107,9 +107,6 @@ def test_a_file_that_cannot_be_written(path, monkeypatch):
     assert len([*path.parent.iterdir()]) == 1
 
 
-# What is no such file
-
-
 def test_a_file_cut_off_anywhere(path, saved):
     for end in [*range(0, len(saved), 41), len(saved) - 1]:
         path.write_bytes(saved[:end])

@@ -266,9 +266,6 @@ def test_the_share_can_lengthen_the_effective_context():
     assert relative_effective_context_length({"a": short}, [5, 10, 15], share=0.1) == {"a": 15}
 
 
-# ---- bad input
-
-
 GOOD = {"ids": text(), "contexts": [2, 4], "targets": torch.tensor([9, 12])}
 BAD = [  # refused before the model runs, which would raise a TypeError
     ({"ids": torch.zeros(2, 9).long()}, "ids must hold ids of shape"),

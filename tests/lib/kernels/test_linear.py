@@ -168,8 +168,6 @@ def test_auto_on_other_devices(without, monkeypatch):
     assert choose("cuda") == ("scan", "triton cannot be imported")
 
 
-# ---- refusals
-
 GOOD = {"a": torch.zeros(2, 5, 3), "b": torch.zeros(2, 5, 3), "h0": torch.zeros(2, 3)}
 BAD = {  # how each check words it is tested in tests/lib/test_shapes.py
     "no step": ({"b": torch.zeros(2, 0, 3)}, r"b must have shape .* got \(2, 0, 3\)"),

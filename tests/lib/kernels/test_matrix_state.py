@@ -241,8 +241,6 @@ def test_on_a_device_whose_numbers_cannot_be_looked_at(form):
     assert o.shape == (2, 2, 40, 5) and last.shape == (2, 2, 6, 5) and o.device.type == last.device.type == "meta"
 
 
-# ---- refusals
-
 GOOD = {name: x.float() for name, x in sequence(9, "delta decay").items()}
 BAD = {  # how each check words it is tested in tests/lib/test_shapes.py
     "no step": ({"q": torch.zeros(2, 2, 0, 6)}, "q must have shape"),

@@ -187,8 +187,6 @@ def test_a_package_that_is_missing_is_named(without):
     assert selective_scan(*sequence())[0].isfinite().all()
 
 
-# ---- what is refused
-
 WRONG = {
     "u": [lambda x: x[:, :0], lambda x: x.long()],
     "delta": [lambda x: x[:, 1:], lambda x: x.float(), lambda x: 0.5],

@@ -139,16 +139,15 @@ test_bad_arguments = refusals(
         (lambda: Block(12, 3, norm="both"), r"norm must be one of \['pre', 'post'\], got 'both'"),
         (lambda: Block(12, 3, dropout=1.5), "dropout"),
         (lambda: Stack(12, 3, 2, positions="relative"), "positions must be one of .*'sinusoidal'.* got 'relative'"),
+        (
+            lambda: Block(12, 3, cross=True)(draw(2, 5, 12)),
+            "memory must be given if and only if cross is True, got None",
+        ),
+        (lambda: Block(12, 3)(draw(2, 5, 12), memory=draw(2, 4, 12)), "memory must be .*, got a memory"),
+        (lambda: Stack(12, 3, 2, causal=True)(draw(2, 5, 12), mask=torch.ones(5, 5)), "mask must"),
+        (lambda: Stack(12, 3, 2, causal=True)(draw(2, 5, 12), mask=torch.ones(4, 5, dtype=torch.bool)), "mask must"),
     ]
 )
-
-
-def test_bad_memories():
-    x, memory = draw(2, 5, 12), draw(2, 4, 12)
-    with pytest.raises(ValueError, match="memory must be given if and only if cross is True, got None"):
-        Block(12, 3, cross=True)(x)
-    with pytest.raises(ValueError, match="memory must be given if and only if cross is True, got a memory"):
-        Block(12, 3)(x, memory=memory)
 
 
 def test_bad_caches():
@@ -168,9 +167,3 @@ def test_bad_caches():
         reading(x, memory=memory, cache=(entry, (k, v)))
     with pytest.raises(ValueError, match="must have shape"):
         reading(x, memory=draw(2, 6, 12), cache=both)
-
-
-@pytest.mark.parametrize("mask", [torch.ones(5, 5), torch.ones(4, 5, dtype=torch.bool)])
-def test_bad_masks(mask):
-    with pytest.raises(ValueError, match="mask must"):
-        Stack(12, 3, 2, causal=True)(draw(2, 5, 12), mask=mask)

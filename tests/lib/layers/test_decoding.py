@@ -2,12 +2,13 @@
 
 import math
 from dataclasses import dataclass, is_dataclass
+from functools import partial
 from itertools import product
 from typing import NamedTuple
 
 import pytest
 import torch
-from support.helpers import relative_error
+from support.helpers import refusals, relative_error
 from torch import nn
 from torch.utils._pytree import tree_leaves
 
@@ -200,26 +201,23 @@ def test_decoding_leaves_no_graph_and_no_change():
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
-@pytest.mark.parametrize(
-    "change, message",
-    [
-        ({"max_length": 0}, "max_length must be at least 1, got 0"),
-        ({"start": -1}, "start must be at least 0, got -1"),
-        ({"end": 5}, "end must be at least 0 and below 5, got 5"),
-        ({"end": True}, "end must be a whole number of at least 0, got True"),
-    ],
+HOW = {"source": SOURCE, "start": START, "end": END, "max_length": 3}
+BAD = {
+    "max_length must be at least 1, got 0": {"max_length": 0},
+    "start must be at least 0, got -1": {"start": -1},
+    "end must be at least 0 and below 5, got 5": {"end": 5},
+    "end must be a whole number of at least 0, got True": {"end": True},
+}
+test_bad_arguments = refusals(
+    ((partial(decode, **HOW | BAD[message]), message) for decode in (greedy, beam_search) for message in BAD),
+    lambda: make("additive"),
 )
-@pytest.mark.parametrize("decode", [greedy, beam_search])
-def test_bad_arguments(decode, change, message):
-    arguments = {"source": SOURCE, "start": START, "end": END, "max_length": 3} | change
-    with pytest.raises(ValueError, match=message):
-        decode(make("additive"), arguments.pop("source"), **arguments)
 
 
 @pytest.mark.parametrize("penalty", [-0.5, float("nan"), 1000])
 def test_bad_penalties(penalty):
     with pytest.raises(ValueError, match="length_penalty must be at least 0 and at most 72, got"):
-        beam_search(make("additive"), SOURCE, start=START, end=END, max_length=3, length_penalty=penalty)
+        beam_search(make("additive"), **HOW, length_penalty=penalty)
 
 
 class Kept(NamedTuple):
@@ -271,15 +269,12 @@ def test_a_state_without_the_batch_in_front_is_named():
         beam_search(lambda x, state: language(x[1], state), SOURCE, start=START, end=END, max_length=3)
 
 
-@pytest.mark.parametrize(
-    "change, message",
-    [
-        ({"temperature": 0.0}, "temperature must be above 0 and finite, got 0.0"),
-        ({"top": 0}, "top must be at least 1"),
-        ({"prompt": -PROMPT}, "prompt must hold ids from 0 on, got -6"),
-    ],
+NEXT = {"steps": 2, "generator": torch.Generator()}
+test_bad_samples = refusals(
+    {
+        "temperature must be above 0 and finite, got 0.0": lambda model: sample(model, PROMPT, temperature=0.0, **NEXT),
+        "top must be at least 1": lambda model: sample(model, PROMPT, top=0, **NEXT),
+        "prompt must hold ids from 0 on, got -6": lambda model: sample(model, -PROMPT, **NEXT),
+    },
+    lambda: language_model("gru"),
 )
-def test_bad_samples(change, message):
-    arguments = {"prompt": PROMPT, "steps": 2, "generator": torch.Generator()} | change
-    with pytest.raises(ValueError, match=message):
-        sample(language_model("gru"), arguments.pop("prompt"), arguments.pop("steps"), **arguments)

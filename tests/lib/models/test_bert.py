@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from support.far_device import assert_equal, run, run_far
-from support.helpers import drawn, relative_error
+from support.helpers import drawn, refusals, relative_error
 from torch import nn, tensor
 
 from rtx_lib.diagnostics.attention import record_attention
@@ -68,9 +68,6 @@ def test_each_position_sees_what_its_direction_says(layers, seen):
         assert not found[~allowed].any() and (found[allowed] > 1e-9).all()
     assert visible("both", 3).all() and torch.equal(visible("left-to-right", 3), torch.ones(3, 3).tril().bool())
     assert torch.equal(visible("right-to-left", 3), torch.ones(3, 3).triu().bool())
-
-
-# ---- masked words
 
 
 @pytest.mark.parametrize("next_sentence", [False, True])
@@ -161,9 +158,6 @@ def test_dropout_stands_where_it_stood():
     assert shares == {"sentence": 0.3, "token": 0.3, "span": 0.0}
 
 
-# ---- devices
-
-
 def test_on_a_device_nothing_is_mixed_and_nothing_waits():
     """With segments, places and every head; the rest is the contract's."""
     model = build(next_sentence=True).float()
@@ -175,9 +169,6 @@ def test_on_a_device_nothing_is_mixed_and_nothing_waits():
         assert_equal(run_far(head, PAIR), run(head, PAIR))
 
 
-# ---- refusals
-
-
 EMPTY = IDS.clone()
 EMPTY[1] = 0
 REFUSED = {
@@ -186,19 +177,15 @@ REFUSED = {
     "segments must hold ids from 0 to 1, got 2": (IDS, SEGMENTS + 1),
     "places must hold ids from 0 to 6, got 7": (*PAIR, SEGMENTS + 6),
 }
-
-
-@pytest.mark.parametrize("message", REFUSED)
-def test_what_is_no_text_is_refused(message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        build()(REFUSED[message])
-
-
-def test_heads_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match=r"^x must have shape \(B, 4, T\), got \(1, 3, 7\)"):
-        classifier(4, kind="choice")(IDS[None])
-    with pytest.raises(ValueError, match=r"^output_size must be 2 for a span, .* got 3"):
-        classifier(3, kind="span")
+test_what_is_no_text_is_refused = refusals(
+    ((lambda model, x=x: model(x), message) for message, x in REFUSED.items()), build
+)
+test_heads_that_do_not_fit_are_refused = refusals(
+    {
+        r"x must have shape \(B, 4, T\), got \(1, 3, 7\)": lambda: classifier(4, kind="choice")(IDS[None]),
+        "output_size must be 2 for a span, .* got 3": lambda: classifier(3, kind="span"),
+    }
+)
 
 
 def test_a_mean_is_over_the_words_of_the_mask():

@@ -86,9 +86,6 @@ def test_more_words_than_positions():
     model((None, TARGET[:, 3:4]), state)
 
 
-# ---- how it starts
-
-
 def test_the_first_weights():
     """N(0, sqrt(4p/n)) in front of the gates, N(0, sqrt(p/n)) behind dropout and N(0, sqrt(1/n)) elsewhere."""
     model = drawn(

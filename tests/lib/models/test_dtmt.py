@@ -71,9 +71,6 @@ def test_their_model_writes_no_padding():
     assert greedy(model, SOURCE, start=0, end=0, max_length=5).gt(0).all()
 
 
-# ---- the attention
-
-
 def test_every_head_is_seen_once_for_all_steps():
     model = make()
     plain, end = model((SOURCE, TARGET))

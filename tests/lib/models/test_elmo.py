@@ -105,9 +105,6 @@ def test_the_first_weights():
         assert float(layer.weight_ih_l0.detach().abs().max()) == pytest.approx(1 / 8, rel=0.01)
 
 
-# ---- use
-
-
 def test_layers_are_features_without_gradients():
     model, x = build(), ids(2, T, vocabulary=V)
     layers = model.layers(x)
@@ -147,9 +144,6 @@ def test_padding_under_autocast():
         again, _ = model(x, other)
     assert relative_error(low.double(), y) < 0.15 and again.isfinite().all()
     assert all(relative_error(a.double(), b) < 0.15 for a, b in zip(other, state, strict=True))
-
-
-# ---- refusals
 
 
 def test_gaps_between_words_are_refused():

@@ -38,9 +38,6 @@ def ids(*shape, seed=0):
     return torch.randint(V, shape, generator=torch.Generator().manual_seed(seed))
 
 
-# ---- the start
-
-
 @pytest.mark.parametrize("norm", NORMS)
 def test_how_the_weights_start(norm):
     """Those into GPT-2's residual stream are smaller by the root of the number of branches: 2 a block."""
@@ -93,15 +90,9 @@ def test_both_outputs_in_one():
     assert torch.equal(y[..., V:], alone(TEXT)[0].expand(-1, 6, -1))
 
 
-# ---- devices
-
-
 def test_a_classifier_on_a_device_mixes_nothing_and_never_waits():
     model = classifier(auxiliary=True).float()
     assert_equal(run_far(model, TEXT), run(model, TEXT))
-
-
-# ---- refusals
 
 
 def test_a_classifier_refuses_gaps_and_empty_rows():

@@ -182,9 +182,6 @@ def test_initial_weights_of_the_plain_net(options, first, above):
     assert not any(linear.bias.any() for linear in (*net.linears, net.readout))
 
 
-# ---- bad input
-
-
 def test_autocast_keeps_the_recurrence_in_full_precision():
     net, x = build(norm="after").float(), torch.randn(2, 6, 3, dtype=torch.float32)
     with torch.autocast("cpu", dtype=torch.bfloat16):

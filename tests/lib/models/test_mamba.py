@@ -55,9 +55,6 @@ def test_the_block_step_by_step(options, backend):
     assert furthest((y, h), block(model, x), [x, *model.parameters()]) < 1e-10
 
 
-# ---- signs
-
-
 def test_a_sign_counts_parity():
     """A step size of 0 leaves the state as it is, a large one turns its sign: right at every one of 2,000 steps."""
     bits = torch.randint(2, (1, 2000, 1), generator=torch.Generator().manual_seed(0)).double()
@@ -95,9 +92,6 @@ def test_a_head_is_a_selective_scan_whose_rates_are_all_alike(groups):
     for backend in ("auto", "loop", "chunks"):
         model.backend = backend
         assert relative_error(model(x)[0], expected) < 1e-12
-
-
-# ---- long and large
 
 
 @pytest.mark.parametrize(

@@ -23,18 +23,12 @@ def ragged(batch=3, length=7, vocabulary=5):
     return x * (torch.arange(length) < length - torch.arange(batch)[:, None])
 
 
-# ---- what it computes
-
-
 def test_the_gates_are_hard():
     """Open or shut from the inverse of where the line leaves 0 and 1; in between they are a stretched sigmoid."""
     a = torch.tensor([-50.0, -2.4, 0, 2.3, 2.4, 50])
     assert cut(a).tolist()[:2] == [0, 0] and cut(a).tolist()[4:] == [1, 1]
     assert cut(a)[2] == 0.5 and cut(a)[3] < 1
     assert torch.equal(cut(a, 1.0), torch.sigmoid(a))
-
-
-# ---- steps
 
 
 def test_the_images():

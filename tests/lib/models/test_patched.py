@@ -100,16 +100,13 @@ def test_patches(sizes):
     assert model.count == len(CUTS[sizes]) and PatchTST(512, H, 1).count == 64
 
 
+def shared():
+    return {"Linear.weight": draw(H, L), "Linear.bias": draw(H)}
+
+
 def test_official_arrays():
     """A shared map does not tell how many channels share it."""
-    weights = {"Linear.weight": draw(H, L), "Linear.bias": draw(H)}
-    assert NLinear.from_official(weights, channels=4)(draw(2, L, 4))[0].shape == (2, H, 4)
-    for kind, arrays, message in (
-        (Linear, {"b": draw(H)}, "must hold 'linear"),
-        (DLinear, weights, "must be those of"),
-    ):
-        with pytest.raises(ValueError, match=f"^arrays {message}"):
-            kind.from_official(arrays)
+    assert NLinear.from_official(shared(), channels=4)(draw(2, L, 4))[0].shape == (2, H, 4)
 
 
 def test_saved_and_loaded(tmp_path):
@@ -125,6 +122,8 @@ test_refusals = refusals(
         "x must have at least 3 columns, one a channel, got 2": lambda: patched()(draw(2, L, C - 1)),
         "x must be of torch.float64": lambda: FORECASTERS["nlinear"]()(draw(2, L, C).float()),
         "state must be None, a window is read as a whole": lambda: patched()(draw(2, L, C), torch.zeros(1)),
+        "arrays must hold 'linear": lambda: Linear.from_official({"b": draw(H)}),
+        "arrays must be those of": lambda: DLinear.from_official(shared()),
         "width must be a sequence of sizes": lambda: patched(torch.nn.GRU(D, 7)),
     },
     plain=True,

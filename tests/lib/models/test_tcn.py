@@ -67,9 +67,6 @@ def test_the_state_is_the_last_inputs():
     assert all(part.untyped_storage().nbytes() == part.numel() * 8 for part in state), "a view keeps the whole input"
 
 
-# ---- how it starts
-
-
 def weights_of(model):
     """The effective weights of all convolutions: what acts, not what is stored."""
     found = {name: module.weight.detach() for name, module in model.named_modules() if isinstance(module, CausalConv)}

@@ -124,9 +124,6 @@ def test_a_sentence_is_the_mean_of_its_words():
     assert model.sentences([]).shape == (0, D)
 
 
-# ---- what is drawn
-
-
 COUNTS = tensor([500, 300, 150, 49, 1])
 
 
@@ -186,9 +183,6 @@ def test_too_long_steps_are_held_or_named():
     assert np.isfinite([loss for _, loss in curve]).all()
     with pytest.raises(ArithmeticError, match=r"loss is (nan|inf) after \d+ batches; set a limit"):
         fitted(size=200, lr=1e6, passes=9, limit=None)
-
-
-# ---- refusals
 
 
 REFUSED = {

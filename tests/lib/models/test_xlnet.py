@@ -150,9 +150,6 @@ def test_padding_changes_nothing():
     assert all(each.any() for each in torch.autograd.grad(head((x, segments))[0].sin().sum(), weights))
 
 
-# ---- the memory
-
-
 def test_all_see_the_memory_and_no_gradient_reaches_it():
     model, x = small(memory=5), ids(B, T)
     state = tuple(part.clone().requires_grad_() for part in model.encode(ids(B, T, seed=3))[2])
@@ -198,9 +195,6 @@ def test_on_a_device_nothing_is_mixed_and_nothing_waits(kind):
     if kind == "classes":
         model, x = drawn(0, XLNetClassifier, model, 3).float().eval(), (x, segments_of(3, 3, 1))
     assert_equal(run_far(model, x), run(model, x))
-
-
-# ---- refusals
 
 
 SEEN = torch.ones(B, T, T) > 0

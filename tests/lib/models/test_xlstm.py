@@ -200,9 +200,6 @@ def test_the_first_weights():
     assert 0 < layer.gates.bias[:4].abs().max() < 0.5
 
 
-# ---- refusals
-
-
 def test_unknown_options_are_refused():
     for name, value in (("form", "scan"), ("eps", -1e-6)):
         with pytest.raises(ValueError, match=rf"^{name} must be .* got '?{value}"):

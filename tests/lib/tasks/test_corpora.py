@@ -124,9 +124,6 @@ def test_phrases(files) -> None:
     assert not all(all(row.begins) for document in phrases("small_world")["test"] for row in document)
 
 
-# Without files
-
-
 @pytest.mark.parametrize("source", ["pydoc", "small_world"])
 def test_texts_that_are_always_there(source: str, monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("RTX_DATA", str(tmp_path))
@@ -193,9 +190,6 @@ def test_the_true_texts_with_tags_of_many_genres() -> None:
     found = documents("masc")
     assert {split: len(part) for split, part in found.items()} == {"train": 317, "valid": 43, "test": 32}
     assert sum(len(s) for part in found.values() for d in part for s in d) == 592_506
-
-
-# What is not allowed
 
 
 @pytest.mark.parametrize("call", [labelled, tagged, senses, documents, phrases])

@@ -60,9 +60,8 @@ def test_channels_are_chosen_and_put_in_order(write):
     found = read_dated(write(LINES), "date", ["heat"])
     assert found.channels == ["heat"] and np.array_equal(found.values, VALUES[:, 1:])
     assert np.array_equal(read_dated(VALUES, channels=[1, 0]).values, VALUES[:, ::-1])
-    assert (
-        read_dated(VALUES[:, 0]).values.shape == (40, 1) and len(read_dated(write(LINES), channels="heat").dates) == 40
-    )
+    assert read_dated(VALUES[:, 0]).values.shape == (40, 1)
+    assert len(read_dated(write(LINES), channels="heat").dates) == 40
 
 
 STEPS = {

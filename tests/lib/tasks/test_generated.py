@@ -20,9 +20,6 @@ def test_what_is_read_does_not_depend_on_what_is_asked(one, other) -> None:
         assert torch.equal(next(one.batches(split, 1_000))[0], next(other.batches(split, 1_000))[0])
 
 
-# The adding problem
-
-
 @pytest.mark.parametrize("length", [2, 3, 7, 50])
 def test_adding_labels_are_the_sum_of_the_two_marked_values(length: int) -> None:
     x, y = AddingProblem(length).batch("train", 500, generator())
@@ -40,9 +37,6 @@ def test_adding_baseline_is_the_error_of_predicting_one_and_no_constant_is_bette
     assert task.baselines() == {"predict 1": 1 / 6}
     assert abs(constant[1.0] - 1 / 6) < 0.01  # standard error 0.0019
     assert constant[1.0] < min(constant[0.9], constant[1.1])
-
-
-# Copy memory
 
 
 def test_copy_layout() -> None:
@@ -75,9 +69,6 @@ def test_copy_accuracy_counts_the_copied_symbols_only() -> None:
     assert task.metrics(perfect, y)["accuracy"] == 1.0
     perfect[:, -4:-2] = 0.0  # half of the answer is the blank now
     assert task.metrics(perfect, y)["accuracy"] == 0.5
-
-
-# Lag
 
 
 @pytest.mark.parametrize(("length", "lag"), [(2, 1), (6, 5), (40, 5), (30, 29)])

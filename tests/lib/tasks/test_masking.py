@@ -163,9 +163,6 @@ def test_units_equal_the_rule_written_out(share: float) -> None:
     assert (x.tolist(), y.tolist()) == by_unit(ids, begins, draws, random_ids, share)
 
 
-# What is not allowed
-
-
 ONE, EMPTY = torch.tensor([[CLS, 7, 8, SEP]]), torch.tensor([[CLS, 7, SEP], [CLS, SEP, PAD]])
 test_what_is_not_allowed = refusals(
     [

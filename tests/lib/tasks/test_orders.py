@@ -157,8 +157,6 @@ def test_runs_choose_one_token_in_seven_and_the_rest_is_single() -> None:
     assert int(sixth.sum()) == 3_333 and 50 < beside < 3_333 - 20_000 // 7
 
 
-# Refusals
-
 RANK, SOME = torch.arange(4).expand(2, 4), torch.zeros(2, 4, dtype=torch.bool)
 BAD = {
     r"order must hold permutations of 0..2, got \[\[2, 1": lambda: rank_of(tensor([[2, 1, 0], [0, 2, 2]])),

@@ -2,11 +2,13 @@
 
 import json
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 from support.compare import generator
+from support.helpers import refusals
 
 from rtx_lib.tasks import TableTask
 
@@ -215,9 +217,5 @@ WRONG = {
     "weights must be one of .*, got 'even'": {"weights": "even"},
     "weights must be None for numbers, got 'balanced'": {"y": TOTAL, "weights": "balanced"},
 }
-
-
-@pytest.mark.parametrize("message", WRONG)
-def test_what_is_refused(message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        TableTask(**{"x": X, "y": SIGN} | WRONG[message])
+GOOD = {"x": X, "y": SIGN}
+test_what_is_refused = refusals({message: partial(TableTask, **GOOD | WRONG[message]) for message in WRONG})

@@ -387,8 +387,6 @@ SOUND = {
 }
 
 
-# ---- the tests
-
 LINES = ["start", "by heart", "causal", "rows", "gradients", "reach", "padding", "modes", "rates"]
 # Each of these takes a second; the rest is weekly.
 ALWAYS = {"GRU, parity", "RNN, lag", "plain GPT, lag", "Transformer, digits", "torch's GRU, batch first, digits"}

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from support.helpers import killed
+from support.helpers import killed, refusals
 from torch import nn
 from torch.nn import CrossEntropyLoss
 from torch.nn.functional import cross_entropy
@@ -116,9 +116,6 @@ def test_the_first_try_is_printed_and_gives_way_to_what_is_said(capsys):
     assert slow.lr == [start.lr / 2] * 9
 
 
-# What is wrong
-
-
 class NoState(nn.Linear):
     pass
 
@@ -166,19 +163,15 @@ def test_what_is_no_data(message):
     assert str(caught.value).startswith(message) and "\n" not in str(caught.value)
 
 
-def test_a_generator_that_ends_says_so():
-    with pytest.raises(ValueError, match=r"can be read again, .*, got generator, which ended for good after 4 batches"):
-        train(pair for pair in BATCHES)
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (GRU, "be an nn.Module, as .* is, got the class GRU"),
-        (Bare(), r"be an nn.Module, as .* is, got Bare \(it comes first: fit\(model, task\)\)"),
-        (NoState(3, 2), r"map \(x, state\) to \(y, state\), .*, got NoState, which takes no state"),
-    ],
+test_what_is_no_model = refusals(
+    {
+        "model must be an nn.Module, as .* is, got the class GRU": lambda: train(ROWS, GRU, batch_size=4),
+        r"model must be .*, got Bare \(it comes first: fit\(model, task\)\)": lambda: train(ROWS, Bare(), batch_size=4),
+        r"model must map \(x, state\) to \(y, state\), .*, got NoState, which takes no state": (
+            lambda: train(ROWS, NoState(3, 2), batch_size=4)
+        ),
+        "data must .* can be read again, .*, got generator, which ended for good after 4 batches": (
+            lambda: train(pair for pair in BATCHES)
+        ),
+    }
 )
-def test_what_is_no_model(model, message):
-    with pytest.raises(ValueError, match=f"model must {message}"):
-        train(ROWS, model, batch_size=4)
