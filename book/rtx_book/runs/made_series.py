@@ -27,12 +27,14 @@ class MadeSeries:
         self.splits = splits.Rows(draw=_draw)
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
-        """The pinball loss, the mean of the three."""
+        """The pinball loss, the mean of the three, of the last 24 steps of a prediction."""
+        prediction = prediction[:, -HORIZON:]
         error, levels = (y[..., :1] - prediction) / y[..., 1:], torch.tensor(LEVELS).to(prediction)
         return torch.maximum(levels * error, (levels - 1) * error).mean()
 
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
         """The loss, the mean absolute error of the median, and the share of values between the outer two."""
+        prediction = prediction[:, -HORIZON:]
         inside = (prediction[..., 0] <= y[..., 0]) & (y[..., 0] <= prediction[..., 2])
         error = (prediction[..., 1] - y[..., 0]).abs() / y[..., 1]
         found = {"pinball": self.loss(prediction, y), "mae": error.mean(), "coverage": inside.double().mean()}

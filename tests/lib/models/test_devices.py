@@ -42,6 +42,7 @@ SETTINGS = {
     "digits": {"rows": True},
     "music": {"source": "jsb", "length": 9},
     "few-labels": {"weights": "bert-small", "source": "small_world"},
+    "series": {"source": "elnino", "lookback": 12, "horizon": 4},
 }
 TASKS = {name: (task, SETTINGS.get(name, {})) for name, task in sorted(experiments.TASKS.items())}
 

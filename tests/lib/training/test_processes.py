@@ -140,6 +140,7 @@ SETTINGS = {
     "text": {"source": "pydoc", "length": 9},
     "ptb": {"length": 9, "context": 3},
     "few-labels": {"weights": "bert-small", "source": "small_world"},
+    "series": {"source": "elnino", "lookback": 12, "horizon": 4},
 }
 NAMES = sorted(TASKS)
 
