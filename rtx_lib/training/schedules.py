@@ -15,7 +15,7 @@ def warmup_cosine(steps: int, warmup: int = 0, floor: float = 0.0) -> Schedule:
     expect_each(warmup=(warmup, f"[0, {steps})"), floor=(floor, "[0, 1]"))
 
     def factor(step: float) -> float:
-        if step <= warmup:
+        if step < warmup:
             return step / warmup
         done = min(1.0, (step - warmup) / (steps - warmup))  # beyond `steps` the cosine would rise again
         return floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * done))

@@ -9,6 +9,7 @@ from rtx_lib.training.schedules import drop_on_plateau, staircase, warmup_consta
 @pytest.mark.parametrize(
     ("factor", "expected"),
     [
+        (warmup_cosine(10), {0: 1, 5: 0.5, 10: 0}),  # a scheduler of torch asks for step 0, too
         (warmup_cosine(10, warmup=2), {1: 0.5, 2: 1, 6: 0.5, 10: 0}),
         (warmup_cosine(10, warmup=2, floor=0.1), {1: 0.5, 2: 1, 6: 0.55, 10: 0.1, 14: 0.1}),
         (warmup_constant(4), {1: 0.25, 4: 1, 9: 1}),
