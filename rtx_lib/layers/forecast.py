@@ -1,6 +1,6 @@
 """What forecasters share: the window that they read, and their outputs in the units of the series.
 
-Of every value a forecast may say more than one number. ``outputs`` says what:
+Of every value a forecast may say more than one number. ``outputs`` says what::
 
     1           the value
     Q           Q quantiles, the lowest first; none is below the one before
