@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from rtx_book.words import percent
 from rtx_lib.plots.curves import label_lines, name_at
-from rtx_lib.plots.style import CYCLE, GREY, INK, MARKERS, look
+from rtx_lib.plots.style import CYCLE, GREY, INK, MARKERS, look, model_of
 
 
 def draw_season(time: Any, values: Sequence[float], correlations: Sequence[float], season: int, unit: str) -> Figure:
@@ -55,8 +55,9 @@ def draw_forecasts(
     before, after = np.arange(-min(shown, len(past)) + 1, 1), np.arange(1, len(truth) + 1)
     ax.plot([*before, *after], [*past[-len(before) :], *truth], color=INK, linewidth=1, linestyle="-", label="_true")
     ax.axvline(0, color=GREY, linewidth=0.8)
+    others = [name for name in forecasts if not model_of(name)[0]]
     for name, row in forecasts.items():
-        style = look(name, otherwise=1) | {"marker": ""}
+        style = look(name, otherwise=(1, 4, 0)[others.index(name)] if name in others else None) | {"marker": ""}
         ax.plot(after, row, label=name, **style)
     ax.set(xlabel="steps from the last one that was read", ylabel=unit)
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
