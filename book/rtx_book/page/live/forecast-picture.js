@@ -113,8 +113,8 @@ RTX.part('forecast-picture', (RTX) => {
       svg.setAttribute('viewBox', `0 0 ${width} ${tall}`)
       svg.setAttribute('aria-label', alt)
       svg.replaceChildren(
-        text(left, 14, 'what they read, and the same', 'start'),
-        text(left + 178, 14, `${lag} later`, 'start', 'forecast-later'),
+        el('text', {x: left, y: 14, 'text-anchor': 'start'}, 'what they read, and the same ',
+          el('tspan', {class: 'forecast-later'}, `${lag} later`)),
         path('forecast-series', x.map((v, t) => [at(t), y(v)])),
         path('forecast-copy', [...x.slice(0, x.length - lag)].map((v, t) => [at(t + lag), y(v)])),
         ...[1, 0, -1].flatMap((v) => [el('path', {class: 'forecast-grid', d: `M${left} ${height(v)}H${width - right}`}),

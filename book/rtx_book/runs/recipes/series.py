@@ -67,12 +67,13 @@ def _lane(
 # Longer trainings keep the rate.
 _TRIED = {
     0.0001: "sunspots-mamba",
-    0.0003: "elnino-gru-normal sunspots-rnn",
+    0.0003: "elnino-gru-normal etth2-96-transformer sunspots-rnn",
     0.001: "elnino-delta-net elnino-transformer-intervals etth1-96-delta-net etth1-96-gru-normal "
-    "etth1-96-r-transformer sunspots-gru sunspots-lstm",
+    "etth1-96-r-transformer etth2-96-lstm etth2-96-r-transformer etth2-96-rnn etth2-96-tcn sunspots-gru "
+    "sunspots-lstm",
     0.003: "co2-nlinear-intervals co2-transformer-intervals elnino-gru-intervals elnino-indrnn elnino-lstm "
     "elnino-r-transformer elnino-rnn elnino-transformer etth1-96-gru-level etth1-96-mamba etth1-96-rnn "
-    "sunspots-dlinear",
+    "etth2-96-dlinear sunspots-dlinear",
     0.03: "co2-gru co2-gru-intervals co2-gru-level co2-gru-normal co2-lstm elnino-dlinear elnino-mamba "
     "elnino-nlinear-intervals etth1-96-indrnn sunspots-delta-net",
     0.1: "sunspots-tcn sunspots-transformer",
