@@ -83,9 +83,8 @@ def _draw(size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     x = x + draw(-6, 6) * (draw(0, 1) < 0.4) * (at - draw(0, 1)).clamp(min=0)  # the trend bends
     x = x + draw(-2, 2) * (draw(0, 1) < 0.3) * (at > draw(0, 1))  # the level jumps
     x = x + amount(0.02, 0.4, 0.4) * walk.cumsum(1) + amount(0.02, 0.6) * noise
-    smooth = nn.functional.avg_pool1d(nn.functional.pad(x[:, None], (2, 2), mode="replicate"), 5, 1)[
-        :, 0
-    ]  # as by a hand
+    padded = nn.functional.pad(x[:, None], (2, 2), mode="replicate")
+    smooth = nn.functional.avg_pool1d(padded, 5, 1).squeeze(1)  # as by a hand
     x = amount(0.1, 1.5) * torch.where(draw(0, 1) < 0.3, smooth, x) + draw(-2, 2)
     x, y = x.split([LOOKBACK, HORIZON], 1)
     return x.unsqueeze(-1), torch.stack([y, x.std(1, keepdim=True).clamp(min=0.01).expand_as(y)], -1)

@@ -212,7 +212,7 @@ def next_rates(folder: Path) -> Runs:
     """Trials of what is ``TUNED``, of captions and of word vectors, seed by seed."""
     own = [returned(recipe, folder, seeds=seeds)[1] for seeds, recipes in TUNED.items() for recipe in recipes]
     own += [returned(recipe, folder, scenes.trial, scenes.SEEDS)[1] for recipe in scenes.RECIPES]
-    own += [series_rate(recipe, folder)[1] for recipe in series.RECIPES]
+    own += [series_rate(recipe, folder)[1] for recipe in series.TUNED]
     own.append(_missing(texts.TRIALS, returns.TUNING_SEEDS, folder))
     own.append(_missing(between.TRIALS, (0,), folder))
     return sorted(itertools.chain(*own), key=lambda run: run[1])
