@@ -14,7 +14,7 @@ NAMES = {"rnn": "tanh RNN", "irnn": "IRNN", "lstm": "LSTM", "gru": "GRU", "indrn
 """What the trainer calls its cells."""
 
 
-def draw_live_runs(record: Mapping[str, Any]) -> Figure:
+def draw_live_runs(record: Mapping[str, Any], gradients: bool = True) -> Figure:
     """One run of each cell: its error while it learns in a page, and the gradient at every step when it stopped.
 
     Small marks at the line of ``record["below"]["error"]`` are the steps at which each of all the runs passed it.
@@ -23,23 +23,29 @@ def draw_live_runs(record: Mapping[str, Any]) -> Figure:
     ----------
     record
         What ``make live`` wrote: ``curves`` (by cell ``step`` and ``error``), ``norms``, ``below`` and ``setting``.
+    gradients
+        Whether the gradient is drawn below the error.
     """
     cells = _cells(record)
-    fig, (errors, norms) = plt.subplots(2, 1, figsize=(5.2, 4.8), height_ratios=[1.15, 1])
+    size, heights = ((5.2, 4.8), [1.15, 1]) if gradients else ((5.8, 3.0), [1])
+    fig, grid = plt.subplots(len(heights), 1, figsize=size, height_ratios=heights, squeeze=False)
+    errors, norms = grid[0, 0], grid[-1, 0]
     line = record["below"]["error"]
     for place, kind in enumerate(cells):
         looks = look(kind) | {"marker": "none"}
         curve = record["curves"][kind]
         errors.plot(curve["step"], curve["error"], label=NAMES[kind], **looks)
         passed = [step for step in record["below"][kind] if step is not None]
-        heights = line * 1.13 ** (place - len(cells) / 2)
-        errors.plot(passed, np.full(len(passed), heights), "|", color=looks["color"], markersize=7, label="_passed")
+        height = line * 1.13 ** (place - len(cells) / 2)
+        errors.plot(passed, np.full(len(passed), height), "|", color=looks["color"], markersize=7, label="_passed")
         norm = [value or np.nan for value in record["norms"][kind]]  # on logarithms 0 leaves a gap, as None does
-        norms.plot(np.arange(1, len(norm) + 1), norm, **looks)
+        if gradients:
+            norms.plot(np.arange(1, len(norm) + 1), norm, **looks)
     errors.set(yscale="log", ylim=(0.002, 0.4), xlim=(0, None), xlabel="training step", ylabel="squared error")
     errors.set_yticks([0.01, 0.05, 1 / 6], ["0.01", "0.05", "1/6"])
     errors.minorticks_off()
-    norms.set(yscale="log", xlabel="step t of the sequence", ylabel=r"norm of $\partial L / \partial h_t$")
+    if gradients:
+        norms.set(yscale="log", xlabel="step t of the sequence", ylabel=r"norm of $\partial L / \partial h_t$")
     baseline(errors, 1 / 6, "no memory: 1/6", at=0.3)
     label_lines(errors)
     return fig
@@ -58,6 +64,11 @@ def describe_live_runs(record: Mapping[str, Any]) -> str:
             said.append(f"{NAMES[kind]}: none of {len(runs)} runs below {line} in {most} steps")
     length = record["setting"]["length"]
     return f"Cells that learned the adding problem at T = {length} in a page. {'; '.join(said)}."
+
+
+def ghosts(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What the trainer draws pale before anything is trained: each cell's recorded curve and its last gradient."""
+    return {kind: {**record["curves"][kind], "norms": record["norms"][kind]} for kind in _cells(record)}
 
 
 def _cells(record: Mapping[str, Any]) -> Sequence[str]:

@@ -3,14 +3,18 @@
 In a cell boxes are learned maps, and circles act by component.
 """
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rtx_book.page.diagram import Pen, arrow, blank
 from rtx_book.paths import texts
+from rtx_lib.plots.curves import bands, label_lines
 from rtx_lib.plots.heatmaps import Point, word
 from rtx_lib.plots.style import CYCLE, INK
 
@@ -191,3 +195,14 @@ def _link(ax: Axes, start: Point, end: Point, text: str = "", dx: float = 0, dy:
     arrow(ax, start, end, **{"shrinkA": 13, "shrinkB": 13} | look)
     if text:
         word(ax, (start[0] + end[0]) / 2 + dx, (start[1] + end[1]) / 2 + dy, text, fontsize=12)
+
+
+def draw_kept(biases: Sequence[float]) -> Figure:
+    """What is left at step 12 of what an LSTM wrote at step 3, a line for each forget bias, if nothing else opens f."""
+    fig, ax = plt.subplots(figsize=(5.8, 2.8))
+    for index, b in enumerate(biases):
+        left = (1 / (1 + math.exp(-b))) ** np.arange(10)
+        bands(ax, left, f"$b_f$ = {b}", steps=np.arange(3, 13), markevery=1, index=index)
+    ax.set(xlim=(1, 12), ylim=(0, 1.03), xlabel="step t", ylabel="left of step 3's write")
+    label_lines(ax)
+    return fig

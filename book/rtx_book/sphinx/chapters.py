@@ -4,6 +4,7 @@ The notebooks keep the order in which they run. On the page
 
 - the code before a chapter's first figure follows it, and is folded together with the code of the figure;
 - a cell whose code is folded shows its output first;
+- a copy of the live figure of the cell tagged ``opens`` stands before all of them: it needs what is trained on the way;
 - the fold of a solution is called so, and a field to answer an exercise stands right below its text;
 - the exercise that nobody has answered yet does not say so;
 - a control that needs a kernel is a fold.
@@ -26,6 +27,7 @@ KERNEL = ("In Jupyter and Colab: this as a widget",) * 2
 NOT_ANSWERED = re.compile(r"^not answered yet\.?$", re.I)
 FIGURE = re.compile(r'<figure class="book-fig|<div class="book-live|<img ')
 FIELD = 'class="book-ask"'
+IDS = re.compile(r'\bid="|url\(#|href="#')
 
 
 class Cells(SphinxPostTransform):
@@ -43,6 +45,7 @@ class Cells(SphinxPostTransform):
                 forget_the_unanswered(cell)
         move_fields(cells)
         figure_first(cells)
+        panel_first(cells)
         for cell in cells:
             if (output := part(cell, "output")) is not None:
                 set_in_lines(output)
@@ -143,6 +146,16 @@ def figure_first(cells: list[nodes.Element]) -> None:
                 child.parent = source
         if own_output is not None and output is not None:
             output.extend(own_output.children)
+
+
+def panel_first(cells: list[nodes.Element]) -> None:
+    """Open the page with a copy of the figure that the cell tagged ``opens`` made; its ids differ from the first's."""
+    for cell in [own for own in cells if "tag_opens" in own["classes"]]:
+        panel = IDS.sub(r"\g<0>opens-", raw_html(cell))
+        place = next(child for child in cells[0].parent.children if child in cells)
+        box = nodes.container(classes=["cell", "opens-cell"])
+        box += nodes.container("", nodes.raw("", panel, format="html"), classes=["cell_output"])
+        place.parent.insert(place.parent.index(place), box)
 
 
 def fold(cell: nodes.Element, prompts: tuple[str, str]) -> None:

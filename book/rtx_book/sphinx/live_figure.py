@@ -22,8 +22,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from rtx_book.page import live
-from rtx_book.page.figure import boxed, svg_tree
-from rtx_book.page.live_runs import describe_live_runs, draw_live_runs
+from rtx_book.page.figure import as_json, boxed, svg_tree
+from rtx_book.page.live_runs import describe_live_runs, draw_live_runs, ghosts
 from rtx_lib.plots import style
 
 RECORD = "book/results/live/trainer.json"
@@ -41,7 +41,7 @@ class LiveFigure(SphinxDirective):
         if kind != "train":
             raise self.error(f"live: the kind must be 'train', got {kind!r}")
         try:
-            options = json.dumps(json.loads(self.options.get("options", "{}")))
+            options = json.loads(self.options.get("options", "{}"))
         except ValueError as error:
             raise self.error(f"live: the options must be JSON: {error}") from error
         path = Path(self.env.srcdir, RECORD)
@@ -49,7 +49,8 @@ class LiveFigure(SphinxDirective):
         record = json.loads(path.read_text(encoding="utf-8"))
         with style():
             still = boxed(svg_tree(draw_live_runs(record)), describe_live_runs(record))
-        whole = live.figure(kind, still, options, {}, self.options.get("title"), "|")
+        told = as_json(options | {"ghosts": ghosts(record)})
+        whole = live.figure(kind, still, told, {}, self.options.get("title"), "|")
         head, _, tail = whole.partition("|</figcaption>")
         opening, closing = (nodes.raw("", text, format="html") for text in (head, f"</figcaption>{tail}"))
         return [opening, *self.parse_content_to_nodes(), closing]

@@ -73,7 +73,7 @@ def test_a_prose_page_has_a_live_figure(tmp_path):
     page = BeautifulSoup(html, "html.parser")
     figure = page.select_one("figure.book-fig.live[data-live=train]")
     assert figure["data-parts"].split() == list(live.parts_of("train"))
-    assert json.loads(figure["data-options"]) == {"cells": ["gru"]} and figure["data-weights"] == "{}"
+    assert json.loads(figure["data-options"])["ghosts"].keys() == {"gru"} and figure["data-weights"] == "{}"
     assert figure.select_one(".fig-title em").text == "learns"
     assert "GRU: 1 of 1 runs below 0.05" in figure.select_one(".live-still svg")["aria-label"]
     assert figure.select_one("figcaption a")["href"] == "../index.html" and "in a page." in figure.figcaption.text

@@ -21,6 +21,7 @@ TAGS = {
     "bootstrap",  # installs the library on Colab
     "parameters",
     "exercise",  # the reader's cell; it runs as it stands
+    "opens",  # a copy of its live figure opens the page
     "live",  # an ipywidgets control, plots.slider: its output is not on the page
     "proof",  # its asserts are exact: they hold for any weights, those that a training reached included
     "figure",  # it only draws: the fingerprint of the chapter leaves it out

@@ -12,16 +12,21 @@ FEWEST_GUESSES, ANSWERS = 2, (2, 4)
 GRADE = re.compile(r"^(Easy|Medium|Hard|An experiment)\b.*\.$")
 EXPERIMENT, ON_THE_PAGE = re.compile("an experiment: predict first", re.I), "no Python needed"
 
-# The first figure of the article, whatever draws it.
+# The first figure of the article, whatever draws it; what a live one draws, of which the largest counts.
 _FIGURE = ".book-fig, .book-live"
+_DRAWN = "svg:not(.live-swatch), canvas, table, .live-write-text, .positions-strip, .pieces-strip, .words-written"
 
-_FIRST_SCREEN = """selector => {
-  const box = e => e && e.getBoundingClientRect(), article = document.querySelector('article')
+_FIRST_SCREEN = """([selector, drawn]) => {
+  const size = e => e.getBoundingClientRect(), box = e => e && size(e), article = document.querySelector('article')
   const h1 = article.querySelector('h1'), figure = article.querySelector(selector)
   const title = figure?.querySelector('.fig-title'), before = e => e.compareDocumentPosition(figure) & 4
   const folds = figure ? [...article.querySelectorAll('details.hide, div.cell_input')].filter(before) : []
-  return {h1: box(h1)?.bottom, title: title?.checkVisibility() ? box(title).bottom : null,
-    said: title?.textContent.trim(), figure: box(figure)?.bottom, folds: folds.length}
+  const all = [...figure?.querySelectorAll(`.live-body :is(${drawn})`) || []].filter(e => e.checkVisibility()).map(size)
+  const lines = figure?.querySelectorAll('.live-chart .live-line:not(.live-base)'), main = all.sort((a, b) =>
+    b.width * b.height - a.width * a.height)[0]
+  return {h1: box(h1)?.bottom, title: title?.checkVisibility() ? box(title).bottom : null, drawing: main?.bottom,
+    begins: main && main.top + scrollY, said: title?.textContent.trim(), figure: box(figure)?.bottom,
+    folds: folds.length, blank: !!figure?.querySelector('.live-chart') && !lines.length}
 }"""
 
 # The size on the screen of every text of a figure that is seen, by its largest part: exponents are smaller.
@@ -39,9 +44,13 @@ _TEXTS = """() => {
 }"""
 
 
-def first_screen(page: Page) -> list[str]:
-    """Title, finding and the whole first figure with its caption on a screen of 1280 x 800, with no code before it."""
-    seen = page.evaluate(_FIRST_SCREEN, _FIGURE)
+def first_screen(page: Page, live: bool = True) -> list[str]:
+    """On 1280 x 800: title, finding, no code before, and the first figure: alive and its drawing whole, or all whole."""
+    if live and page.locator(_FIGURE).first.get_attribute("data-live") is None:
+        return ["the first figure does not live"]
+    if live:
+        expect(page.locator(_FIGURE).first).to_have_attribute("data-state", "ready", timeout=PATIENCE)
+    seen = page.evaluate(_FIRST_SCREEN, [_FIGURE, _DRAWN])
     if seen["figure"] is None:
         return ["no figure"]
     faults = [f"{seen['folds']} pieces of code before the first figure"] if seen["folds"] else []
@@ -49,10 +58,18 @@ def first_screen(page: Page) -> list[str]:
         faults.append("the first figure has no title")
     elif len(seen["said"].split()) < 4:
         faults.append(f"the title of the first figure is no finding: {seen['said']!r}")
-    for name in ("h1", "title", "figure"):
+    if live and (seen["blank"] or seen["drawing"] is None):
+        faults.append("the first figure shows nothing before it is touched")
+    for name in ("h1", "title", "drawing" if live else "figure"):
         if (seen[name] or 0) > SCREEN["height"]:
             faults.append(f"the {name} ends at {seen[name]:.0f} px, the screen at {SCREEN['height']}")
     return faults
+
+
+def first_on_a_phone(page: Page, height: int) -> list[str]:
+    """At least a finger's width of what the first figure draws."""
+    begins = page.evaluate(_FIRST_SCREEN, [_FIGURE, _DRAWN])["begins"]
+    return [] if begins and begins + 44 <= height else [f"on a phone the first figure draws from {begins} px on"]
 
 
 def small_texts(page: Page) -> list[str]:

@@ -14,6 +14,7 @@ from support.helpers import ROOT
 
 NAMES = [*(f"{page}.html" for page in built.toc()), "search.html", "404.html"]
 CHAPTERS = [name for name in NAMES if name.startswith("notebooks/")]
+NOT_YET = "parallel reading pretraining orders state_space recurrence_returns hybrids time_series race"  # open alive
 FILMS = [name for name in CHAPTERS if "film(" in (ROOT / name).with_suffix(".ipynb").read_text(encoding="utf-8")]
 SCREENSHOTS = ROOT / "_build" / "screenshots"
 ALL_PICTURES = os.environ.get("RTX_SCREENSHOTS") == "1"  # else of pages with a fault: a picture takes seconds
@@ -35,6 +36,7 @@ def test_page(contexts, address, axe_script, name, look):
     What must be seen of a page just opened comes first, what changes its code last: to open a page takes seconds.
     """
     chapter = name in CHAPTERS
+    alive = chapter and not any(name == f"notebooks/{other}.html" for other in NOT_YET.split())
     with visit(contexts["light" if look == "colours" else look], address + name) as seen:
         page, picture = seen.page, f"{name.removesuffix('.html').replace('/', '-')}-{look}"
         if name != "404.html":
@@ -43,7 +45,7 @@ def test_page(contexts, address, axe_script, name, look):
         faults = page_checks.loaded_early(seen) if look == "light" else []
         if chapter and look == "light":
             page.set_viewport_size(teaching.SCREEN)
-            faults += teaching.first_screen(page)
+            faults += teaching.first_screen(page, live=alive)
             page.set_viewport_size(page_checks.DESKTOP)
             faults += teaching.forgotten_guesses(seen)
         if look == "phone" and name != "404.html":
@@ -68,6 +70,7 @@ def test_page(contexts, address, axe_script, name, look):
         if look == "light":  # a window as narrow as a phone; the phone itself is looked at weekly
             page.set_viewport_size(page_checks.PHONE)
             faults += page_checks.overflow(page)
+            faults += teaching.first_on_a_phone(page, page_checks.PHONE["height"]) if alive else []
         faults += seen.faults
         if faults and not ALL_PICTURES:
             page_checks.screenshots(page, SCREENSHOTS, picture)

@@ -19,14 +19,6 @@ ASSETS = ROOT / "book" / "assets"
 # ----------------------------------------------------------------------------------------------- the chapters
 
 
-@pytest.fixture(scope="session")
-def screen(browser):
-    """A laptop's screen."""
-    context = browser.new_context(viewport=teaching.SCREEN)
-    yield context
-    context.close()
-
-
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_guesses(pages, name):
     assert not teaching.guess_faults(pages[name])

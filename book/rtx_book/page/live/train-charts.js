@@ -5,8 +5,11 @@ RTX.part('train-charts', (RTX) => {
   const NAMES_ROOM = 80
   const TICKS = [[0.5, '0.5'], [RTX.BASELINE, '1/6'], [0.05, '0.05'], [0.01, '0.01'], [0.003, '0.003']]
 
-  // draw(runs, old): the runs of now, thick and named, and the earlier ones, thin. An axis grows with what it holds.
-  function trainCharts(length) {
+  const PALE = 500  // steps of a recorded run that are drawn
+
+  // draw(runs, old, length, ghosts): the runs of now, thick and named, the earlier ones, thin, and recorded ones, pale,
+  // of cells that have not trained yet. An axis grows with what it holds. gradients: false leaves out the second chart.
+  function trainCharts(length, gradients = true) {
     const errors = RTX.chart({
       alt: '', right: NAMES_ROOM, x: {from: 0, to: ENDS[0], label: 'training step', ticks: RTX.linear(4)},
       y: {from: 0.002, to: 0.6, log: true, label: 'squared error', ticks: () => TICKS},
@@ -15,8 +18,8 @@ RTX.part('train-charts', (RTX) => {
       alt: '', right: NAMES_ROOM, x: {from: 1, to: length, label: 'step t of the sequence', ticks: RTX.linear(4)},
       y: {from: DEPTHS[0], to: 1e3, log: true, label: 'norm of ∂L/∂hₜ', ticks: RTX.decades(7)},
     })
-    function scale(all, length) {
-      const far = Math.max(1, ...all.map((run) => run.steps))
+    function scale(all, length, pale) {
+      const far = Math.max(pale ? PALE : 1, ...all.map((run) => run.steps))
       const least = Math.min(1, ...all.flatMap((run) => run.norms.filter((v) => v > 0)))
       move(errors, errors.x, 'to', ENDS.find((v) => v >= far) || far)
       move(norms, norms.x, 'to', Math.max(length, ...all.map((run) => run.length)))
@@ -27,8 +30,9 @@ RTX.part('train-charts', (RTX) => {
       axis[end] = value
       chart.frame()
     }
-    function draw(runs, old, length) {
-      scale([...runs, ...old], length)
+    function draw(runs, old, length, ghosts = []) {
+      scale([...runs, ...old], length, ghosts.length)
+      haunt(ghosts, runs)
       errors.line('base', [0, errors.x.to], [RTX.BASELINE, RTX.BASELINE], {cls: 'live-base'})
       const single = runs.length === 1 ? runs[0] : null  // of several, the unsmoothed errors would hide each other
       if (single) errors.line('raw', single.at, single.losses, {cls: `live-raw live-${single.kind}`})
@@ -43,10 +47,20 @@ RTX.part('train-charts', (RTX) => {
       errors.settle()
       norms.settle()
     }
+    function haunt(ghosts, runs) {
+      const gone = Object.keys(RTX.trainWords.NAMES).filter((kind) => !ghosts.some((one) => one.kind === kind))
+      for (const kind of gone) for (const chart of [errors, norms]) chart.drop(`pale-${kind}`)
+      for (const {kind, step, error, norms: last} of ghosts) {
+        const cls = `live-pale live-${kind}`, many = step.filter((at) => at <= PALE).length
+        const name = runs.some((run) => run.kind === kind && run.steps) ? '' : RTX.trainWords.NAMES[kind]
+        errors.line(`pale-${kind}`, step.slice(0, many), error.slice(0, many), {cls, name})
+        norms.line(`pale-${kind}`, last.map((_, t) => t + 1), last, {cls, name})
+      }
+    }
     // A stroke across the error's line, at the step at which the gradient opened: long before the line falls
     function mark({key, at, errors: all, events: {opened}}, cls) {
       const place = opened > 1 ? at.findIndex((step) => step >= opened) : -1
-      if (place < 0) return
+      if (place < 0 || !gradients) return
       errors.line(`${key}-mark`, [opened, opened], [all[place] / 1.4, all[place] * 1.4], {cls: `${cls} live-mark`})
     }
     function drop({key}) {
@@ -58,7 +72,7 @@ RTX.part('train-charts', (RTX) => {
       errors.svg.setAttribute('aria-label', `Error against training steps. ${words}`)
       norms.svg.setAttribute('aria-label', `Norm of the gradient at every step of the sequence. ${words}`)
     }
-    return {elements: [errors.svg, norms.svg], draw, drop, name}
+    return {elements: gradients ? [errors.svg, norms.svg] : [errors.svg], draw, drop, name}
   }
   RTX.trainCharts = trainCharts
 })

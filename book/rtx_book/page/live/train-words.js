@@ -8,22 +8,22 @@ RTX.part('train-words', (RTX) => {
   const sentence = (parts) => parts.length ? ` ${parts.join('; ').replace(/^./, (c) => c.toUpperCase())}.` : ''
 
   // What happened to a cell on its way, in order; of the gradient only if it was shut at first
-  function happened({events: {opened, moved, learned}, steps, state}) {
+  function happened({events: {opened, moved, learned}, steps, state}, gradients = true) {
     return [
-      opened > 1 && `gradient reached 10⁻³ at step ${opened}`, moved && `error left 1/6 at step ${moved}`,
+      gradients && opened > 1 && `gradient reached 10⁻³ at step ${opened}`, moved && `error left 1/6 at step ${moved}`,
       learned && `learned at step ${learned}`,
       state === 'diverged' && `diverged at step ${steps}: clip, start smaller or lower the rate`,
     ].filter(Boolean)
   }
-  const latest = (run) => `${NAMES[run.kind]}: ${last(happened(run))}.`
+  const latest = (run, gradients) => `${NAMES[run.kind]}: ${last(happened(run, gradients))}.`
   // How it stands
-  function told(run) {
+  function told(run, gradients = true) {
     const {kind, errors, steps, share, events, state} = run
     if (!steps) return `${NAMES[kind]}: not trained yet.`
-    const parts = happened(run)
+    const parts = happened(run, gradients)
     if (!events.moved && state === 'learning' && steps >= 50) parts.push('error still at 1/6')
-    return `${NAMES[kind]}, step ${steps}: error ${plain(last(errors))}, ` +
-      `gradient at the first state ${times(share)} of that at the last.${sentence(parts)}`
+    const through = gradients ? `, gradient at the first state ${times(share)} of that at the last` : ''
+    return `${NAMES[kind]}, step ${steps}: error ${plain(last(errors))}${through}.${sentence(parts)}`
   }
   // The sums that were asked last, each with the answers of those who were asked it: a cell that has ended keeps its
   function question(runs) {

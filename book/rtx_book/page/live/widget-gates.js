@@ -11,13 +11,17 @@ RTX.part('widget-gates', (RTX) => {
   const PLACES = {lstm: ['x', 'i', 'f', 'o', 'g', 'c', 'h'], gru: ['x', 'r', 'z', 'n', 'h']}
   const percent = (share) => `${(100 * share).toFixed(share < 0.0995 && share > 0 ? 1 : 0)}\u00a0%`
 
-  // options: steps, pulses {step: height}, follow (a step), bias of the keeping gate
-  RTX.widget('gates', (body, {steps: T = 12, pulses = {}, follow = 3, bias = 2}) => {
+  const BRIEF = ['x', 'f', 'c'], PLAIN = {x: 'heard', f: 'gate', c: 'memory'}
+
+  // options: steps, pulses {step: height}, follow (a step), bias of the keeping gate; brief: true shows the LSTM's line
+  // alone, with its input and its forget gate
+  RTX.widget('gates', (body, {steps: T = 12, pulses = {}, follow = 3, bias = 2, brief = false}) => {
     const x = Array.from({length: T}, (_, t) => pulses[t + 1] || 0), hands = {lstm: {}, gru: {}}
     const models = {lstm: RTX.BY_HAND.lstm(), gru: RTX.BY_HAND.gru()}
     let kind = 'lstm', at = {t: follow - 1, name: 'f'}, run = []
     const voice = RTX.voice('live-aside'), table = el('tbody'), head = el('tr'), buttons = new Map(), drawn = el('div')
     const key = (t, name) => `${t} ${name}`, hand = (t, name) => hands[kind][key(t, name)]
+    const places = () => brief ? BRIEF : PLACES[kind]
     const isGate = (name) => RTX.GATED[kind].gates.includes(name)
 
     function compute() {
@@ -47,7 +51,7 @@ RTX.part('widget-gates', (RTX) => {
       voice.say(`Step ${t + 1}: ${what}. ${summary()}`)
     }
     function move(event, t, name) {
-      const names = PLACES[kind].filter((one) => one === 'x' || isGate(one)), column = names.indexOf(name)
+      const names = places().filter((one) => one === 'x' || isGate(one)), column = names.indexOf(name)
       const to = {ArrowUp: [t - 1, column], ArrowDown: [t + 1, column], ArrowLeft: [t, column - 1],
         ArrowRight: [t, column + 1], Home: [0, column], End: [T - 1, column]}[event.key]
       if (!to) return
@@ -58,12 +62,12 @@ RTX.part('widget-gates', (RTX) => {
     }
 
     function build() {
-      const places = PLACES[kind]
       buttons.clear()
       head.replaceChildren(el('th', {scope: 'col'}, 'step'),
-        ...places.map((name) => el('th', {scope: 'col', title: WORDS[name], className: `live-gates-${name}`}, name)), left)
+        ...places().map((name) => el('th', {scope: 'col', title: WORDS[name], className: `live-gates-${name}`},
+          brief ? PLAIN[name] : name)), left)
       table.replaceChildren(...x.map((_, t) => {
-        const cells = places.map((name) => {
+        const cells = places().map((name) => {
           const cell = el('td', {className: `live-gates-${name}`})
           if (name === 'x' || isGate(name)) {
             const made = el('button', {type: 'button', onclick: () => press(t, name),
@@ -81,11 +85,11 @@ RTX.part('widget-gates', (RTX) => {
     function show() {
       compute()
       const s = follow - 1
-      left.textContent = `left of ${follow}`
+      left.textContent = brief ? `left of step ${follow}` : `left of ${follow}`
       left.title = `the share of what step ${follow} wrote that is left`
       for (const [t, row] of [...table.children].entries()) {
         row.classList.toggle('live-gates-here', t === at.t)
-        PLACES[kind].forEach((name, k) => {
+        places().forEach((name, k) => {
           const made = buttons.get(key(t, name)), v = value(t, name)
           if (!made) { row.children[k + 1].textContent = two(v); return }
           const by = name !== 'x' && hand(t, name) !== undefined
@@ -131,21 +135,26 @@ RTX.part('widget-gates', (RTX) => {
         x.slice(0, -1).map((_, t) => el('option', {value: t + 1, selected: t + 1 === follow}, String(t + 1)))))
     const reset = (word, change) => RTX.button(word, () => { change(); show(); voice.say(`${word}. ${summary()}`) })
     const all = (name, v) => x.forEach((_, t) => { hands[kind][key(t, name)] = v })
-    body.append(
+    const keeping = RTX.range(brief ? 'how far the gate opens by itself' : 'forget bias (GRU: bias of z)', biases,
+      biases.indexOf(bias), (v) => {
+        bias = v
+        show()
+        tell()
+      }, say).label
+    const grid = el('table', {}, el('caption', {}, `Press a number under ${brief ? 'heard' : 'x'}: a pulse. `
+      + 'Press a gate: it shuts or opens.'), el('thead', {}, head), table)
+    const handsOff = reset('Hands off', () => { hands[kind] = {} })
+    const keep = reset('Keep everything', () => all(RTX.GATED[kind].keep, 1)), none = reset('No pulses', () => x.fill(0))
+    if (brief) body.append(el('div', {className: 'live-controls'}, keeping), el('div', {className: 'live-gates live-gates-brief'}, grid),
+      el('div', {className: 'live-buttons'}, handsOff, keep, none), voice.element)
+    else body.append(
       el('div', {className: 'live-controls'},
         RTX.radios('cell', NAMES, kind, (v) => {
           kind = v
           at = {t: at.t, name: RTX.GATED[kind].keep}
           build(); show(); voice.say(`${NAMES[kind]}. ${summary()}`)
-        }, RTX.swatch),
-        RTX.range('forget bias (GRU: bias of z)', biases, biases.indexOf(bias), (v) => {
-          bias = v
-          show()
-          tell()
-        }, say).label, given),
-      el('div', {className: 'live-gates-room'}, el('div', {className: 'live-gates'},
-        el('table', {}, el('caption', {}, 'Press a number under x: a pulse. Press a gate: it shuts or opens.'),
-          el('thead', {}, head), table),
+        }, RTX.swatch), keeping, given),
+      el('div', {className: 'live-gates-room'}, el('div', {className: 'live-gates'}, grid,
         el('div', {className: 'live-gates-seen'}, drawn, words))),
       el('div', {className: 'live-controls'}, place, gate.label, pulse.label),
       el('div', {className: 'live-buttons'},
@@ -153,9 +162,7 @@ RTX.part('widget-gates', (RTX) => {
           if (isGate(at.name)) set(at.t, at.name, undefined)
           voice.say(`${place.textContent} by the weights. ${summary()}`)
         }),
-        reset('Hands off', () => { hands[kind] = {} }),
-        reset('Keep everything', () => all(RTX.GATED[kind].keep, 1)),
-        reset('No pulses', () => x.fill(0))),
+        handsOff, keep, none),
       voice.element)
     build()
     show()

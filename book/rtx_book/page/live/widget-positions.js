@@ -163,15 +163,16 @@ RTX.part('widget-positions', (RTX) => {
     const blocks = Object.values(made)[0].blocks
     for (let b = 0; b < blocks; b++) for (let h = 0; h < heads; h++)
       asked.querySelector('select').append(el('option', {value: `${b} ${h}`}, `block ${b + 1}, head ${h + 1}`))
-    body.append(
+    body.append(  // what is drawn stands above the fold
       el('div', {className: 'live-controls'}, radios('Positions', Object.fromEntries(Object.keys(made).map((m) => [m, m])), name,
         (value) => { name = value; run() }), length.label),
+      el('label', {className: 'positions-label'}, el('span', {}, 'Sequence: symbols 0 to 9 and a to f'), typed),
+      sums, strip, place.label, where,
+      el('div', {className: 'live-buttons'}, button('Draw a new sequence', () => fresh(ids.length)), tests),
+      counted, plot,
       el('div', {className: 'live-controls'},
         range('window', WINDOWS, 0, (size) => { reach = size; run() }, (size) => size < MOST ? `${size} symbols` : 'all').label,
-        range('count from', FIRST, 0, (at) => { first = at; run() }).label, asked),
-      el('label', {className: 'positions-label'}, el('span', {}, 'Sequence: symbols 0 to 9 and a to f'), typed),
-      el('div', {className: 'live-buttons'}, button('Draw a new sequence', () => fresh(ids.length)), tests),
-      sums, strip, place.label, where, counted, plot, told.element)
+        range('count from', FIRST, 0, (at) => { first = at; run() }).label, asked), told.element)
     return fresh(24)
   })
 })

@@ -1,7 +1,8 @@
 // "Train them yourself": recurrent cells learn the adding problem side by side in the reader's page.
 // options: cells, those that are ticked at the start; length; rate, one for all cells (otherwise each its own); scale,
 // forget, clip; seed, hidden, batch; most, steps until it pauses by itself; limit, seconds of work until it does;
-// controls, those that are shown; scan: true offers IndRNN's scan.
+// controls, those that are shown; scan: true offers IndRNN's scan; gradients: false leaves out all that is said of them;
+// ghosts, recorded runs {cell: {step, error, norms}} of the length at the start, pale until a cell has trained.
 RTX.part('widget-train', (RTX) => {
   const {el} = RTX, {NAMES, ...words} = RTX.trainWords
   const LENGTHS = [10, 20, 30, 50, 75, 100, 150, 200, 300, 400, 500], SCALES = [0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3]
@@ -12,7 +13,7 @@ RTX.part('widget-train', (RTX) => {
   const FORBIDDEN = 'This page may start no worker, so it computes by itself and may stutter.'
 
   RTX.widget('train', (body, options) => {
-    const {cells = ['rnn', 'gru'], most = 2000, limit = 120, controls = CONTROLS} = options
+    const {cells = ['rnn', 'gru'], most = 2000, limit = 120, controls = CONTROLS, ghosts = {}, gradients = true} = options
     const settings = {length: 100, hidden: 32, batch: 16, scale: 1, forget: 1, seed: 0, scan: false}
     for (const key in settings) settings[key] = options[key] ?? settings[key]
     const now = {run: 0, on: false, most, clip: options.clip ?? 1, rate: options.rate ?? null}
@@ -83,12 +84,13 @@ RTX.part('widget-train', (RTX) => {
     }
 
     // ---- what is seen
-    const charts = RTX.trainCharts(settings.length), voice = RTX.voice(), task = el('p', {className: 'live-task'})
+    const charts = RTX.trainCharts(settings.length, gradients), voice = RTX.voice(), task = el('p', {className: 'live-task'})
+    const pale = (kind) => ghosts[kind] && settings.length === (options.length ?? 100)
     const list = el('ul', {className: 'live-told'}), ways = el('p', {className: 'live-task'})
     const earlier = el('p', {className: 'live-status'}), forbidden = el('p', {hidden: true}, FORBIDDEN)
     function draw() {
-      const all = [...runs.values()], lines = [...chosen].map((kind) => words.told(runs.get(kind) || {kind}))
-      charts.draw(all, old, settings.length)
+      const all = [...runs.values()], lines = [...chosen].map((kind) => words.told(runs.get(kind) || {kind}, gradients))
+      charts.draw(all, old, settings.length, [...chosen].filter(pale).map((kind) => ({kind, ...ghosts[kind]})))
       task.textContent = words.question(all)
       list.classList.toggle('live-room', runs.size > 0)
       list.replaceChildren(...lines.map((line) => el('li', {}, line)))
@@ -151,7 +153,7 @@ RTX.part('widget-train', (RTX) => {
     function take({run, cells, ended, seconds}) {
       if (run !== now.run) return
       const happened = Object.entries(cells).filter(([kind, news]) => runs.has(kind) && update(runs.get(kind), news))
-      const said = happened.map(([kind]) => words.latest(runs.get(kind)))
+      const said = happened.map(([kind]) => words.latest(runs.get(kind), gradients))
       forbidden.hidden = port.where !== 'page'
       if (said.length) voice.say(said.join(' '))
       used += seconds
@@ -177,9 +179,9 @@ RTX.part('widget-train', (RTX) => {
       })
       const half = (all) => all.filter((_, i) => i % 2 === 0 || i === all.length - 1)
       if (run.at.length > POINTS) for (const key of ['at', 'errors', 'losses']) run[key] = half(run[key])
-      const before = words.happened(run).length
+      const before = words.happened(run, gradients).length
       for (const key of ['steps', 'norms', 'share', 'events', 'state', 'asked', 'answer', 'ways']) run[key] = news[key]
-      return words.happened(run).length > before
+      return words.happened(run, gradients).length > before
     }
     // What is out of sight does not train; what was taken out of the page ends its worker
     const rest = () => pause('Paused, as it was out of sight.')
@@ -196,12 +198,14 @@ RTX.part('widget-train', (RTX) => {
     document.addEventListener('visibilitychange', hidden)
 
     const shown = Object.keys(parts).filter((name) => controls.includes(name)).map((name) => parts[name])
-    body.append(
-      el('div', {className: 'live-controls'}, shown, el('div', {className: 'live-buttons'}, start, reset, clear)),
-      forbidden, el('div', {className: 'live-charts'}, charts.elements), task, voice.element, list, ways, earlier)
+    body.append(  // what is pressed first and what is seen first, above the fold
+      el('div', {className: 'live-buttons'}, start, reset, clear), forbidden,
+      el('div', {className: 'live-charts'}, charts.elements), el('div', {className: 'live-controls'}, shown),
+      task, voice.element, list, ways, earlier)
     voice.element.classList.add('live-brief')
     place()
     renew()
-    voice.say('Press Train. Everything may be changed while it runs; earlier runs stay as thin lines.')
+    const seen = [...chosen].some(pale) ? ' Pale: recorded runs.' : ''
+    voice.say(`Press Train.${seen} Everything may be changed while it runs; earlier runs stay as thin lines.`)
   })
 })

@@ -77,10 +77,10 @@ RTX.part('widget-words', (RTX) => {
       el('div', {className: 'live-controls'}, radios('Model', Object.fromEntries(Object.keys(made).map((m) => [m, m])), first,
         (name) => { chosen = name; follow() })),
       el('label', {className: 'words-label'}, el('span', {}, 'Number words'), input),
+      written, says, map,
       el('div', {className: 'live-buttons'}, button('Three others', () => fill(3)),
         button(`${trained + 2} numbers, more than it ever saw`, () => fill(trained + 2)),
-        Object.entries(examples).map(([name, typed]) => button(name, () => put(typed)))),
-      written, says, map, told.element)
+        Object.entries(examples).map(([name, typed]) => button(name, () => put(typed)))), told.element)
     follow()
   })
 })

@@ -21,7 +21,7 @@ RTX.part('widget-write', (RTX) => {
 
     // --- what the reader sees
     const area = el('textarea', {
-      rows: 4, value: text, spellcheck: false, autocomplete: 'off', maxLength: MOST,
+      rows: 2, value: text, spellcheck: false, autocomplete: 'off', maxLength: MOST,
       oninput: () => { halt(); written.clear(); follow() },
     })
     const strip = el('div', {className: 'live-write-text', 'aria-hidden': 'true', onclick: (event) => {
@@ -185,13 +185,13 @@ RTX.part('widget-write', (RTX) => {
     }, (value) => `${value} characters`)
     const choice = names.length > 1 &&
       radios('Read by', Object.fromEntries(names.map((name) => [name, name])), now.name, (name) => { halt(); use(name) })
-    body.append(...[
-      el('label', {className: 'live-write-field'}, el('span', {}, 'Your text'), area),
+    body.append(...[  // what is drawn stands above the fold
+      el('label', {className: 'live-write-field'}, el('span', {}, 'Your text'), area), strip,
+      el('label', {className: 'live-range live-write-place'}, el('span', {}, 'Character'), place),
       el('div', {className: 'live-controls'}, choice, memory?.label),
       el('div', {className: 'live-buttons'}, more, again,
         range('Temperature', TEMPERATURES, TEMPERATURES.indexOf(now.temperature), (value) => { now.temperature = value }).label),
-      controls.looks, strip,
-      el('label', {className: 'live-range live-write-place'}, el('span', {}, 'Character'), place),
+      controls.looks,
       tells, next, bars, remembers && table, said.element].filter(Boolean))
     use(now.name)
   })
