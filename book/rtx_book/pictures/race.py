@@ -15,7 +15,6 @@ Of a lane on a task there are *runs*, each with ``lane``, ``name``, ``seed``, ``
 
 import itertools
 import math
-import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
@@ -493,10 +492,10 @@ def _length_panel(ax: Axes, task: Task, lane: str, curves: Mapping[str, np.ndarr
 
 
 def draw_two_tasks(tasks: Tasks, lanes: Lanes, results: Results) -> Figure:
-    """Two tasks against each other: who crosses the finish line of both, of one alone, and of neither.
+    """Four fields: who crosses the finish line of both tasks, of one alone, and of neither, by the medians.
 
-    A mark is a lane's medians, a thin line the range of its seeds. It is filled where every seed is beyond both lines,
-    half filled where some are beyond each, else hollow. The names stand beside the marks, by the medians.
+    A lane is a point with its name: filled where every seed is beyond the lines of its field, half filled where some
+    are, else hollow.
 
     Parameters
     ----------
@@ -507,32 +506,43 @@ def draw_two_tasks(tasks: Tasks, lanes: Lanes, results: Results) -> Figure:
     results
         By task and lane, the summary of its seeds. What has no median on both tasks is left out.
     """
-    right, top = tasks.values()
-    fig, ax = plt.subplots(figsize=(4.45, 3))  # with texts of 9 points a phone shows it whole
-    for lane in _crossed(tasks, lanes, results):
-        own = [results[key][lane] for key in tasks]
-        x, y = (result["median"] for result in own)
-        for xs, ys in (((own[0]["low"], own[0]["high"]), (y, y)), ((x, x), (own[1]["low"], own[1]["high"]))):
-            colour = look(lane)["color"]
-            ax.plot(xs, ys, linestyle="-", linewidth=1.2, alpha=0.6, color=colour, label=f"_{lane}")
-        fill = min((reached(result) for result in own), key=("none", "right", "full").index)
-        mark(ax, lane, [x], [y], 9, 1.4, fillstyle=fill, zorder=4, label=f"_{lane}")
-    ax.axvline(right["line"], color=INK, linewidth=1, linestyle=(0, (4, 2.5)), zorder=1)
-    ax.axhline(top["line"], color=INK, linewidth=1, linestyle=(0, (4, 2.5)), zorder=1)
-    for beyond, names in _quarters(tasks, lanes, results).items():
-        side: dict[str, Any] = {"x": 0.92, "ha": "right"} if beyond[0] else {"x": 0.11, "ha": "left"}
-        side |= {"va": "top", "fontsize": 9, "transform": ax.transAxes}
-        height = 0.92 if beyond[1] else 0.62
-        ax.text(y=height, s=_called(beyond, tasks), fontweight="bold", **side)
-        ax.text(y=height - 0.07, s=textwrap.fill(", ".join(names), 18 if beyond[0] else 27), **side)
-    ax.set(xlabel=f"{right['name']}: {right['label']}", ylabel=f"{top['name']}: {top['label']}")
+    fig, ax = plt.subplots(figsize=(4.45, 3.1))  # with texts of 9 points a phone shows it whole
+    quarters = _quarters(tasks, lanes, results)
+    high = {up: 1 + max((len(own) for key, own in quarters.items() if key[1] == up), default=0) for up in (False, True)}
+    for beyond, names in quarters.items():
+        left, top = 1.02 * beyond[0], high[True] * beyond[1] - 0.5
+        ax.text(left + 0.03, top, _called(beyond, tasks), fontweight="bold", va="center", fontsize=9)
+        for row, lane in enumerate(names, start=1):
+            own = [reached(results[key][lane]) for key, crossed in zip(tasks, beyond, strict=True) if crossed]
+            fill = min(own, key=("none", "right", "full").index, default="none")
+            mark(ax, lane, [left + 0.06], [top - row], 6, 1.3, fillstyle=fill, label=f"_{lane}")
+            ax.text(left + 0.11, top - row, lanes[lane], va="center", fontsize=9)
+    ax.axvline(1, color=INK, linewidth=1, linestyle=(0, (4, 2.5)), zorder=1)
+    ax.axhline(0, color=INK, linewidth=1, linestyle=(0, (4, 2.5)), zorder=1)
+    ax.set(xlim=(0, 2), ylim=(-high[False], high[True]), xticks=[], yticks=[])
+    ax.grid(False)
     return fig
 
 
 def describe_two_tasks(tasks: Tasks, lanes: Lanes, results: Results) -> str:
     """What :func:`draw_two_tasks` shows, in words: by the medians, who is beyond which line."""
-    told = [f"{_called(key, tasks)}: {', '.join(own)}" for key, own in _quarters(tasks, lanes, results).items()]
+    quarters = _quarters(tasks, lanes, results).items()
+    told = [f"{_called(key, tasks)}: {', '.join(lanes[lane] for lane in own)}" for key, own in quarters]
     return f"Medians beyond the finish lines. {'; '.join(told)}."
+
+
+def fields(tasks: Tasks, lanes: Lanes, results: Results) -> dict[str, Any]:
+    """The same for any two of the tasks, as ``play("fields", ...)`` takes it."""
+    parts = ("median", "low", "high", "solved", "seeds")
+    found = {
+        task: {lane: [own[part] for part in parts] for lane, own in results[task].items() if own["median"] is not None}
+        for task in tasks
+    }
+    said = {
+        task: {k: own[k] for k in ("name", "label", "line")} | {"rises": rises(own["metric"])}
+        for task, own in tasks.items()
+    }
+    return {"tasks": said, "lanes": {lane: [lanes[lane], look(lane)["color"]] for lane in lanes}, "results": found}
 
 
 def _crossed(tasks: Tasks, lanes: Lanes, results: Results) -> dict[str, tuple[bool, ...]]:
@@ -547,10 +557,10 @@ def _crossed(tasks: Tasks, lanes: Lanes, results: Results) -> dict[str, tuple[bo
 
 
 def _quarters(tasks: Tasks, lanes: Lanes, results: Results) -> dict[tuple[bool, ...], list[str]]:
-    """The names of the lanes by what they cross; both first."""
+    """The lanes by what they cross; both first."""
     crossed = _crossed(tasks, lanes, results)
     keys = [(True, True), (True, False), (False, True), (False, False)]
-    found = {key: [lanes[lane] for lane, own in crossed.items() if own == key] for key in keys}
+    found = {key: [lane for lane, own in crossed.items() if own == key] for key in keys}
     return {key: own for key, own in found.items() if own}
 
 

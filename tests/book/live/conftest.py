@@ -84,6 +84,7 @@ def widget(browser, tmp_path):
             if ready:
                 started = "n => document.querySelectorAll('figure[data-state=ready]').length === n"
                 page.wait_for_function(started, arg=count)
+                page.locator(".live-more").evaluate_all("all => all.forEach(one => { one.open = true })")
             return page
 
         yield open_page

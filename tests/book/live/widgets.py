@@ -168,8 +168,16 @@ def forecast():
     return {"models": models, "series": series}
 
 
+def fields():
+    tasks = {key: {"name": key, "label": "share", "line": 0.9, "rises": True} for key in ("one", "two", "three")}
+    found = {"one": [1, 1, 0], "two": [1, 0, 0], "three": [0, 0]}
+    results = {task: {"abc"[k]: [v, v, v, 5 * v, 5] for k, v in enumerate(own)} for task, own in found.items()}
+    lanes = {lane: [f"Model {lane}", "#1f83d6"] for lane in "abc"}
+    return {"tasks": tasks, "lanes": lanes, "results": results, "across": "one", "up": "two"}
+
+
 GIVEN = {  # of each kind: what `play` is given
-    **{made.__name__: made for made in (digits, forecast, gaps, looks, lookup, parity, pieces, positions)},
+    **{made.__name__: made for made in (digits, fields, forecast, gaps, looks, lookup, parity, pieces, positions)},
     **{made.__name__: made for made in (scene, selected, story, tune, window, words, write)},
     "adder": lambda: {"models": {"adder": without_carries()}, "trained": 4, "width": 2, "first": 12, "second": 3},
     "choose": lambda: {"models": lstm(), "characters": LETTERS, "text": "abc d"},

@@ -59,6 +59,9 @@ RTX.part('controls', (RTX) => {
 
   const button = (text, press) => el('button', {type: 'button', className: 'live-button', onclick: press}, text)
 
+  // What a reader needs later, folded away, so that the first look at a figure fits a screen.
+  const more = (name, ...parts) => el('details', {className: 'live-more'}, el('summary', {}, name), parts)
+
   // What changed, in words: to be read by all, and said aloud. With `now` false at most every six seconds, but then
   // the last word is said when the six seconds are over. 'live-aside' is for the ear alone.
   function voice(own = '') {
@@ -83,5 +86,5 @@ RTX.part('controls', (RTX) => {
   // Whether the reader asked for pictures that do not move.
   const still = () => matchMedia('(prefers-reduced-motion: reduce)').matches
 
-  Object.assign(RTX, {el, id, range, radios, check, select, button, voice, still})
+  Object.assign(RTX, {el, id, range, radios, check, select, button, more, voice, still})
 })

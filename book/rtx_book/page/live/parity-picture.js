@@ -1,7 +1,7 @@
 // All steps at once: a lane for each model with a bar where it is wrong, and below, in the same steps, one unit's state.
 RTX.part('parity-picture', (RTX) => {
   const {el} = RTX
-  const LANE = 38, BAR = 13, TALL = 190, LEFT = 46
+  const LANE = 32, BAR = 9, TALL = 138, LEFT = 46
   const text = (x, y, say, anchor = 'start') => el('text', {x, y, 'text-anchor': anchor}, say)
   const path = (d, name) => el('path', {d, class: `parity-${name}`})
   const tick = (v) => String(+v.toPrecision(3)).replace('-', '−')

@@ -2,7 +2,7 @@
 // below band, and what the network would answer after the step that is picked.
 RTX.part('widget-adder', (RTX) => {
   const {el, select, button, addition, whole, softmax} = RTX
-  const LATER = 350, GAP = 3, TALL = 300, SLOWEST = 400, FASTEST = 100, LONGEST = 32
+  const LATER = 350, GAP = 3, TALL = 160, SLOWEST = 400, FASTEST = 100, LONGEST = 32
   const VIEWS = {change: 'what the step changed', answer: 'its answer so far', size: 'size of all channels'}
   const said = (number) => number.toLocaleString('en')
   const places = (count) => `${count} ${count === 1 ? 'place' : 'places'}`
@@ -10,8 +10,8 @@ RTX.part('widget-adder', (RTX) => {
   const root = (values) => Math.sqrt(values.reduce((sum, v) => sum + v * v, 0) / values.length)
 
   // options: trained, the most binary digits of a number in the training; width, the columns of the network's image;
-  // first and second, the numbers that stand there at first
-  RTX.widget('adder', (body, {trained, width = 4, first, second}, models) => {
+  // first and second, the numbers that stand there at first; offered, how many of the ready sums, or null for all
+  RTX.widget('adder', (body, {trained, width = 4, first, second, offered = null}, models) => {
     const net = new RTX.NeuralGPU(models.adder.weights, {width}), voice = RTX.voice()
     let sum = null, steps = [], answers = [], shades = [], at = 0, view = 'change', later = 0, timer = 0
 
@@ -162,12 +162,11 @@ RTX.part('widget-adder', (RTX) => {
     }
 
     body.append(
-      el('p', {className: 'live-task'}, `It has learnt to add numbers of up to ${trained} bits, 0 to ${said(2 ** trained - 1)}. `
-        + `Type two, larger ones too: up to ${LONGEST} bits.`),
-      el('div', {className: 'live-controls adder-typed'}, fields['first number'], el('span', {}, '+'), fields['second number']),
-      el('div', {className: 'live-buttons'},
-        any(trained), carry(trained), any(2 * trained), carry(2 * trained), travel(3 * trained), carry(LONGEST)),
-      voice.element, table, controls)
+      el('div', {className: 'live-buttons adder-typed'}, fields['first number'], el('span', {}, '+'), fields['second number'],
+        [any(trained), carry(trained), any(2 * trained), carry(2 * trained), travel(3 * trained), carry(LONGEST)]
+          .slice(0, offered ?? undefined)),
+      table, voice.element, controls, el('p', {className: 'live-task'}, `It has learnt to add numbers of up to ${trained} bits, 0 to `
+        + `${said(2 ** trained - 1)}. Type two, larger ones too: up to ${LONGEST} bits.`))
     put(first ?? 2 ** trained - 1, second ?? 1)
     new ResizeObserver(paint).observe(film)
     new IntersectionObserver(([entry]) => { if (!entry.isIntersecting) stop() }).observe(body)

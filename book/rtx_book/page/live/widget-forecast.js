@@ -1,7 +1,7 @@
 // "Draw a series": seasonal naive and models that were trained in advance go on with it. The reader draws, drags the start
 // of the forecasts along the series, and looks for its season.
 RTX.part('widget-forecast', (RTX) => {
-  const {el, range, check, select, voice, swatch, autocorrelation, withoutTrend, seasonOf, seasonal} = RTX
+  const {el, range, check, select, more, voice, swatch, autocorrelation, withoutTrend, seasonOf, seasonal} = RTX
   const L = 96, H = 24, N = 144, LAGS = 48, PAUSE = 250, SLICE = 12, NAIVE = 'seasonal naive'
   const LANES = {[NAIVE]: 'seasonal-naive', NLinear: 'nlinear', GRU: 'gru', Transformer: 'transformer'}
   const PLAIN = 'GRU, level left in', instance = {norm: 'instance', heads: 4}
@@ -28,11 +28,12 @@ RTX.part('widget-forecast', (RTX) => {
     return {values, from: low - room, to: high + room, unit: unit && `\u00a0${unit}`, label, scale: [middle, spread || 1]}
   }
 
-  // options: series {name: {values, unit, label}}, N values each; start, of the forecast. models: those of READS
-  RTX.widget('forecast', (body, {series = {}, start = N - H}, models) => {
+  // options: series {name: {values, unit, label}}, N values each; start, of the forecast; asked, the names of those that go
+  // on with it at first, or null for all; opens, the series that stands there at first. models: those of READS
+  RTX.widget('forecast', (body, {series = {}, start = N - H, asked = null, opens = null}, models) => {
     const said = voice('live-aside'), known = {}, names = Object.keys(LANES)
     for (const name of Object.keys(models)) known[name] = RTX.forecaster(models[name].weights, READS[name])
-    const lanes = names.filter((name) => name === NAIVE || known[name]), shown = new Set(lanes)
+    const lanes = names.filter((name) => name === NAIVE || known[name]), shown = new Set(asked || lanes)
     const now = {...CANVAS, values: [], at: start - 1, start, lag: 12, own: false, flat: true, bare: false, intervals: true}
     let errors = null, timer = 0
 
@@ -122,11 +123,11 @@ RTX.part('widget-forecast', (RTX) => {
     const from = range('the forecast starts at', Array.from({length: N - L + 1}, (_, k) => L + k), start - L, go)
     const slider = range('lag', Array.from({length: LAGS}, (_, k) => k + 1), now.lag - 1, look)
     function lane(name) {
-      const label = check(name, true, (on) => { shown[on ? 'add' : 'delete'](name); show() })
+      const label = check(name, shown.has(name), (on) => { shown[on ? 'add' : 'delete'](name); show() })
       label.lastChild.before(swatch(LANES[name]))
       return label
     }
-    const names_of = [...Object.keys(MADE), ...Object.keys(series)]
+    const names_of = [...Object.keys(MADE), ...Object.keys(series)], opened = opens ?? names_of[0]
     function put(name) {
       const chance = RTX.random(1), step = MADE[name]?.(chance.normal)
       const values = Array.from({length: N}, (_, t) => step && Math.max(1, Math.min(99, step(t))))
@@ -135,17 +136,18 @@ RTX.part('widget-forecast', (RTX) => {
       show()
     }
     body.append(
-      el('div', {className: 'live-controls'}, select('Series:', Object.fromEntries(names_of.map((name) => [name, name])), names_of[0], put),
+      el('div', {className: 'live-controls'}, select('Series:', Object.fromEntries(names_of.map((name) => [name, name])), opened, put),
         from.label),
-      picture.svg, el('p', {className: 'live-task forecast-told'}, title, words),
-      el('div', {className: 'live-controls'}, lanes.map(lane), check('intervals of 80\u00a0%', true, set('intervals')),
-        known[PLAIN] && check('the GRU reads without level and scale', true, (on) => set('bare', true)(!on))),
-      el('div', {className: 'live-charts'},
-        el('div', {}, lags.svg, found, el('div', {className: 'live-controls'}, slider.label,
-          check('trend taken out first', true, set('flat')), check('seasonal naive repeats this lag', false, set('own', true)))),
-        chart.svg),
-      hint, said.element)
-    put(names_of[0])
+      picture.svg, el('div', {className: 'live-controls'}, lanes.map(lane), check('intervals of 80\u00a0%', true, set('intervals'))),
+      el('p', {className: 'live-task forecast-told'}, title, words),
+      more('Its season, every start, and how to draw by keyboard',
+        known[PLAIN] && check('the GRU reads without level and scale', true, (on) => set('bare', true)(!on)),
+        el('div', {className: 'live-charts'},
+          el('div', {}, lags.svg, found, el('div', {className: 'live-controls'}, slider.label,
+            check('trend taken out first', true, set('flat')), check('seasonal naive repeats this lag', false, set('own', true)))),
+          chart.svg), hint),
+      said.element)
+    put(opened)
     new ResizeObserver(() => requestAnimationFrame(show)).observe(body)
   })
 })

@@ -87,10 +87,10 @@ RTX.part('widget-gaps', (RTX) => {
       show()
     }
     body.append(
-      el('label', {className: 'gaps-label'}, el('span', {}, 'Your words, _ for a gap'), input), strip,
+      el('label', {className: 'gaps-label'}, el('span', {}, 'Your words, _ for a gap'), input), strip, note, guesses,
       el('div', {className: 'live-buttons'}, together, inTurn, Object.entries(examples).map(([name, put]) =>
         button(name, () => { input.value = put; read() }))),
-      note, guesses, filled, told.element)
+      filled, told.element)
     read()
   })
 })

@@ -1,8 +1,8 @@
 // "A leaky integrator": one neuron of a state space model. The reader draws what comes in, and how much time passes at
 // every step; the state and what is read from it are there at once.
 RTX.part('widget-integrator', (RTX) => {
-  const {el, range, radios, button, voice, integrate, discretised, strip} = RTX
-  const T = 64, LOUD = 6, TALL = 176, DECADE = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9]
+  const {el, range, radios, button, more, voice, integrate, discretised, strip} = RTX
+  const T = 64, LOUD = 6, TALL = 148, DECADE = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9]
   const DELTAS = [-3, -2, -1, 0].flatMap((e) => DECADE.map((m) => +(m * 10 ** e).toPrecision(3))).filter((d) => d <= 3)
   const LEAST = DELTAS.indexOf(0.01), SLOW = DELTAS.indexOf(0.001), FAST = DELTAS.indexOf(3)
   const RULES = {exact: 'exact (zero-order hold)', euler: 'Euler’s, for both', mamba: 'Mamba’s code: a exact, b = Δ B'}
@@ -128,16 +128,16 @@ RTX.part('widget-integrator', (RTX) => {
       show()
     })
     body.append(
-      el('div', {className: 'live-buttons'}, button('Pulse', () => put('pulse')), button('Step', () => put('step')),
+      el('div', {className: 'live-buttons integrator-inputs'}, button('Pulse', () => put('pulse')), button('Step', () => put('step')),
         button('Noise, two marks', () => put('marks')), button('Nothing', () => { u = Array(T).fill(0); show(true) })),
       given.svg,
       el('div', {className: 'live-buttons'}, mode, button('All the same', () => pace(Array(T).fill(now.size))),
         button('Write only the marks', write)),
-      paced.svg, picture, el('p', {className: 'live-task integrator-told'}, title, words),
-      el('div', {className: 'live-controls integrator-sliders'},
+      paced.svg, picture, el('p', {className: 'live-task integrator-told'}, title, words), said.element,
+      more('Rates, rules, and how to draw by keyboard', el('div', {className: 'live-controls integrator-sliders'},
         size.label, slider('rate A', 'alpha', tenths(0, 4).reverse(), (v) => short(-v)), slider('turn ω', 'omega', tenths(0, 4)),
         slider('write B', 'B', tenths(-2, 2)), slider('read C', 'C', tenths(-2, 2))),
-      radios('Rule:', RULES, rule, set('rule')), hint, said.element)
+      radios('Rule:', RULES, rule, set('rule')), hint))
     put(input)
     if (delta === 'marks') write()
     new ResizeObserver(() => requestAnimationFrame(() => show())).observe(body)

@@ -1,8 +1,8 @@
 // "Look it up": pairs of a letter and its digit, then letters alone, which ask. Two layers of attention and nothing else
 // answer, and two maps show at which place each place looks. The reader types, and takes a layer away.
 RTX.part('widget-lookup', (RTX) => {
-  const {el, check, button, voice, BitReader} = RTX
-  const MOST = 64, PAUSE = 700, LEFT = 20, FOOT = 20, LEAST = 10, WIDEST = 26, FAINT = 0.005
+  const {el, check, button, more, voice, BitReader} = RTX
+  const MOST = 64, PAUSE = 700, LEFT = 20, FOOT = 20, LEAST = 10, WIDEST = 16, FAINT = 0.005
   const LETTERS = 'abcdefghijklmnopqrstuvwxyz', DIGITS = '0123456789', GAP = /[\s,]/g
   const largest = (values) => values.indexOf(Math.max(...values))
   const percent = (v) => `${Math.round(100 * v)}\u00a0%`
@@ -160,14 +160,15 @@ RTX.part('widget-lookup', (RTX) => {
     const key = el('p', {className: 'live-task'}, 'In a map each row looks at columns. Orange: the rows that its title counts; '
       + 'framed: where they should look. Press a row.')
     field.setAttribute('aria-describedby', hint.id)
-    body.append(el('label', {className: 'lookup-label'}, el('span', {}, 'The sequence'), field), hint,
-      el('div', {className: 'live-buttons'}, button('New pairs', () => put(drawn(chance))),
-        button('A key twice', () => put(drawn(chance, true))),
-        el('div', {className: 'live-controls'}, [0, 1].map((l) =>
-          check(`Layer ${l + 1} off`, false, (on) => { off[on ? 'add' : 'delete'](l); run() })))),
-      el('div', {className: 'lookup-box', tabIndex: 0, role: 'region', 'aria-label': 'Answers; scrolls'}, table),
-      el('div', {className: 'live-charts'}, maps.map(({name, box}) => el('div', {}, name, box))), key,
-      el('label', {className: 'live-range'}, el('span', {}, 'Place'), slider, place), words, said.element)
+    body.append(el('label', {className: 'lookup-label'}, el('span', {}, 'The sequence'), field),
+      el('div', {className: 'lookup-top'},
+        el('div', {className: 'lookup-box', tabIndex: 0, role: 'region', 'aria-label': 'Answers; scrolls'}, table),
+        el('div', {className: 'live-buttons'}, button('New pairs', () => put(drawn(chance))),
+          button('A key twice', () => put(drawn(chance, true))),
+          [0, 1].map((l) => check(`Layer ${l + 1} off`, false, (on) => { off[on ? 'add' : 'delete'](l); run() })), said.element)),
+      el('div', {className: 'live-charts'}, maps.map(({name, box}) => el('div', {}, name, box))),
+      el('label', {className: 'live-range'}, el('span', {}, 'Place'), slider, place), words,
+      more('How to read it', hint, key))
     put(text || drawn(RTX.random(0)))
     new ResizeObserver(() => requestAnimationFrame(show)).observe(body)
   })

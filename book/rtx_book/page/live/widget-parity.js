@@ -1,7 +1,7 @@
 // "Is the number of ones odd?": the reader writes bits, and trained models answer at every step. A table holds every
 // step, a picture all of them at once, and below the answers stands the state of one unit.
 RTX.part('widget-parity', (RTX) => {
-  const {el, button, radios, select, voice, BitReader, bitsOf, parities, judge, tells, mostBits} = RTX
+  const {el, button, more, radios, select, voice, BitReader, bitsOf, parities, judge, tells, mostBits} = RTX
   const PAUSE = 700, BEST = 'best', WORD = ['even', 'odd']
   const minus = (v, digits = 2) => (Math.abs(v) < 0.5 * 10 ** -digits ? 0 : v).toFixed(digits).replace('-', '−')
   const plus = (v) => minus(v).replace(/^(−?)/, (sign) => `${sign || '+'} `)
@@ -20,7 +20,7 @@ RTX.part('widget-parity', (RTX) => {
     let bits = [], odd = [], columns = [], saying = 0, beyond = false
 
     // ---- what the reader does
-    const area = el('textarea', {rows: 4, spellcheck: false, autocomplete: 'off', inputMode: 'numeric', oninput: () => {
+    const area = el('textarea', {rows: 2, spellcheck: false, autocomplete: 'off', inputMode: 'numeric', oninput: () => {
       const {bits: typed, fault} = bitsOf(area.value)
       area.setAttribute('aria-invalid', String(Boolean(fault)))
       if (!fault) { read(typed, typed.length); return }
@@ -143,7 +143,7 @@ RTX.part('widget-parity', (RTX) => {
         said[name] = {answers, ...judge(answers, odd)}
       }
       const none = !bits.length
-      for (const part of [box, hint, svg, title, words, place, chosen]) part.toggleAttribute('hidden', none)
+      for (const part of [svg, title, each]) part.toggleAttribute('hidden', none)
       step.max = Math.max(1, bits.length)
       if (!none) { fill(); offer() }
       look_at(at)
@@ -167,11 +167,12 @@ RTX.part('widget-parity', (RTX) => {
     const random = (n) => button(`Random ${n}`, () => put(draw(chance, n)))
     const hint = el('p', {className: 'live-task'}, 'Press a bit of the table to turn it over. Underlined: wrong. '
       + `Dashed line: here, after ${trained} steps, the sequences of the training ended.`)
+    const each = more('Every step in a table, and another unit', box, hint, place, words, chosen)
     body.append(
       el('label', {className: 'parity-field'}, el('span', {}, 'Bits'), area),
-      el('div', {className: 'live-buttons'}, [0, 1].map(adder), [trained, long].map(random),
+      el('div', {className: 'live-buttons parity-buttons'}, [0, 1].map(adder), [trained, long].map(random),
         button('All ones', () => put(Array(bits.length || trained).fill(1))), button('Clear', () => put([]))),
-      voiced.element, box, hint, place, words, chosen, title, svg)
+      svg, title, voiced.element, each)
     put(given ? bitsOf(given).bits : draw(RTX.random(0), long))
     new ResizeObserver(() => requestAnimationFrame(() => { if (bits.length) picture() })).observe(body)
   })

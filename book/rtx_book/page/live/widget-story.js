@@ -11,7 +11,7 @@ RTX.part('widget-story', (RTX) => {
     const ids = new Map(words.map((word, i) => [word.toLowerCase(), i])), told = voice('live-aside'), help = id('story')
     const tell = () => { clearTimeout(later); later = setTimeout(() => told.say(news), 900) }
     let next = 0, later, news = ''
-    const story = el('textarea', {rows: memory, className: 'story-text', spellcheck: false, oninput: () => read()})
+    const story = el('textarea', {rows: Math.min(memory, 8), className: 'story-text', spellcheck: false, oninput: () => read()})
     const question = el('input', {type: 'text', className: 'story-text', spellcheck: false, autocomplete: 'off',
       oninput: () => read()})
     for (const field of [story, question]) field.setAttribute('aria-describedby', help)
@@ -66,13 +66,13 @@ RTX.part('widget-story', (RTX) => {
       question.value = asked
       read()
     }
-    body.append(
-      el('label', {className: 'story-label'}, el('span', {}, 'The story, one sentence a line'), story),
-      el('label', {className: 'story-label'}, el('span', {}, 'The question'), question),
-      el('p', {className: 'live-task', id: help}, `It knows these words: ${words.slice(1).join(', ')}.`),
-      el('div', {className: 'live-buttons'}, button('Another story', put)), said,
+    body.append(said, el('div', {className: 'story-both'},
       el('div', {className: 'story-box', tabIndex: 0, role: 'region', 'aria-label': 'What each hop reads; scrolls'}, table),
-      told.element)
+      el('div', {className: 'story-typed'},
+        el('label', {className: 'story-label'}, el('span', {}, 'The question'), question),
+        el('label', {className: 'story-label'}, el('span', {}, 'The story, one sentence a line'), story),
+        el('div', {className: 'live-buttons'}, button('Another story', put)))),
+      el('p', {className: 'live-task story-words', id: help}, `It knows these words: ${words.slice(1).join(', ')}.`), told.element)
     put()
   })
 })
