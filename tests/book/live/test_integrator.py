@@ -74,7 +74,7 @@ def drag(page, name, *spots):
     box = page.get_by_role("slider", name=name, exact=True).bounding_box()
     for k, (step, share) in enumerate(spots):
         x = box["x"] + 58 + (box["width"] - 70) * (step - 0.5) / 64
-        page.mouse.move(x, box["y"] + 20 + share * 58)
+        page.mouse.move(x, box["y"] + 18 + share * 50)
         if not k:
             page.mouse.down()
     page.mouse.up()
