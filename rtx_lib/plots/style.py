@@ -72,7 +72,7 @@ LOOKS: dict[str, dict[str, tuple[str, Any, Any]]] = {
         "retnet": ("#3f922b", DASHES[4], (6, 1, 0)),
         "mamba-2": ("#439d52", DASHES[5], (3, 1, 0)),
         "mlstm": ("#9f5ff2", DASHES[3], (5, 2, 0)),
-        "deltanet": ("#d8452f", "-", (4, 2, 0)),
+        "deltanet": ("#a2505a", "-", (4, 2, 0)),
         "gated-deltanet": ("#c27b38", DASHES[1], (8, 1, 0)),
     },
     "convolution": {

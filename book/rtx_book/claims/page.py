@@ -1,12 +1,14 @@
-"""What a page shows of its evidence: a line for each finding, and the table of its claims."""
+"""What a page shows of its evidence: a line for each finding, and a card for each of its claims."""
 
 import html
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from rtx_book.claims import claims
 from rtx_book.claims.claims import Claim, Judgement, all_claims, as_html, budget, judge, label, numbers, told_finding
 from rtx_book.claims.claims import plain as words
 from rtx_book.claims.findings import AUDIT, LOOKS, MIME, PROFILES, Bound, Finding, Rate, load_study, rate_of, rate_text
@@ -83,7 +85,7 @@ class Evidence:
         _show(bundle(found, load_study()))
 
     def audit(self) -> None:
-        """Show the ledger's claims about this chapter with what our records and findings say, as a table."""
+        """Show the ledger's claims about this chapter with what our records and findings say, as cards."""
         _show(audit_bundle(self.chapter))
 
 
@@ -119,14 +121,13 @@ def bundle(found: Finding, study: Mapping[str, Any], link: str | None = None) ->
     return {MIME: asdict(found), "text/html": markup(found, rate, link), "text/plain": plain(found, rate)}
 
 
-HEAD = ("claim", "source", "what we measured", "verdict")
 OWN = "Questions of our own: no source makes these claims"
 Row = tuple[Claim, Judgement, str]
 """A claim, its verdict, and what speaks for that."""
 
 
 def audit_bundle(chapter: str, ledger: str = "") -> dict[str, Any]:
-    """The claims of a chapter as a notebook's output: the chapter for programs, a table as HTML, and lines of text.
+    """The claims of a chapter as a notebook's output: the chapter for programs, cards as HTML, and lines of text.
 
     Parameters
     ----------
@@ -150,7 +151,7 @@ def audit_bundle(chapter: str, ledger: str = "") -> dict[str, Any]:
         f"{label(claim, found)}{_because(found)}: {words(claim.claim)} [{words(claim.source)}] {words(here)}"
         for claim, found, here in rows
     )
-    return {AUDIT: chapter, "text/html": _table(rows, ledger), "text/plain": "\n".join(lines)}
+    return {AUDIT: chapter, "text/html": _cards(rows, ledger), "text/plain": "\n".join(lines)}
 
 
 def _measured(claim: Claim, records: measured.Records, study: Mapping[str, Any]) -> str:
@@ -166,19 +167,23 @@ def _measured(claim: Claim, records: measured.Records, study: Mapping[str, Any])
     return f"{here} Setting: {claim.differs}".strip()
 
 
-def _table(rows: Sequence[Row], ledger: str) -> str:
-    cell = '<{0} style="text-align: left; vertical-align: top">{1}</{0}>'
-    lines = ["".join(cell.format("th", text) for text in HEAD)]
+def _cards(rows: Sequence[Row], ledger: str) -> str:
+    """A line that counts the verdicts, and folded below it a card a claim."""
+    count = Counter(found.verdict for _, found, _ in rows)
+    counted = ((count[own], own) for own in claims.VERDICTS if count[own])
+    told = ", ".join(f"{many} {'hold' if (own == claims.HOLDS and many > 1) else own}" for many, own in counted)
+    page = ""
     for place, (claim, found, here) in enumerate(rows):
         if claim.nobody and not (place and rows[place - 1][0].nobody):
-            lines.append(f'<th colspan="4" style="text-align: left">{OWN}</th>')
+            page += f'<p class="claim-sentence">{OWN}</p>'
         name = html.escape(label(claim, found)).replace(" ", "\u00a0", 1)  # the sign stays with its word
         link = f'<a href="{ledger}#claim-{claim.id}">{name}</a>' if ledger else name
-        look = f"verdict verdict-{found.verdict.replace(' ', '-')}"
-        badge = f'<span class="{look}">{link}</span>{as_html(_because(found))}'
-        texts = (*map(as_html, (claim.claim, claim.source, here)), badge)
-        lines.append("".join(cell.format("td", text) for text in texts))
-    return f'<table class="book-audit">{"".join(f"<tr>{line}</tr>" for line in lines)}</table>'
+        look = found.verdict.replace(" ", "-")
+        badge = f'<span class="verdict verdict-{look}">{link}</span>{as_html(_because(found))}'
+        rest = f"<p>{as_html(claim.source)}</p><p>{as_html(here)}</p>"
+        page += f'<div class="claim claim-{look}"><p>{badge}</p><p><b>{as_html(claim.claim)}</b></p>{rest}</div>'
+    many = f"{len(rows)} claim{'s' * (len(rows) > 1)}"
+    return f'<details class="book-audit"><summary>{many}: {told}</summary><div>{page}</div></details>'
 
 
 def _because(found: Judgement) -> str:

@@ -39,6 +39,7 @@ _GROUND = "var(--pst-color-background,var(--jp-layout-color0,var(--colab-primary
 _HALO_STYLE = f"paint-order:stroke;stroke-width:4px;stroke-linejoin:round;stroke:{_GROUND}"
 
 _LONG = re.compile(r"-?\d+\.\d{3,}")
+_PLACE = re.compile(r"(?:translate\((\S+) (\S+)\))? ?(?:rotate\((\S+?)(?: (\S+) (\S+))?\))?")
 _FONT_SIZE = re.compile(r"font(?:-size)?: [^;\"]*?([\d.]+)px")
 _FONT_LIST = re.compile(r"('DejaVu Sans')(, '[^']*')+")
 
@@ -53,8 +54,10 @@ def require_alt(alt: object) -> str:
 def svg_tree(fig: Figure) -> ET.Element:
     """The figure's SVG as an element tree without metadata, style sheet, namespaces or long decimals; closes it.
 
-    The tree's ``width`` and ``height`` are in CSS pixels, its user unit is the point (1/72 inch).
+    The tree's ``width`` and ``height`` are in CSS pixels, its user unit is the point (1/72 inch). Its class says how
+    a page may widen it: what has axes of a fixed aspect is ``square``.
     """
+    square = any(ax.get_aspect() != "auto" for ax in fig.axes)
     buffer = io.BytesIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with mpl.rc_context(_SAVE):
@@ -75,10 +78,26 @@ def svg_tree(fig: Figure) -> ET.Element:
             if value is not None and "\n" in value and not value.strip():
                 setattr(element, text, None)
         element.attrib = {key.rpartition("}")[2]: _clean(key, value, prefix) for key, value in element.attrib.items()}
+        _pin(element)
+    marks = {use.attrib["href"][1:] for use in root.iter("use") if use.get("x") != "0"}  # 0: a band, not a mark
+    for path in [path for path in root.iter("path") if path.get("id") in marks]:
+        path.set("class", "plot-mark")
     for side in ("width", "height"):
         root.set(side, f"{float(root.attrib[side].removesuffix('pt')) * 96 / 72:.0f}")
     root.attrib.pop("version", None)
+    root.set("class", "plot square" if square else "plot")
     return root
+
+
+def _pin(element: ET.Element) -> None:
+    """Say where a text is fastened: a page that widens the picture (book.css) keeps it there, in its own shape."""
+    found = _PLACE.fullmatch(element.get("transform", ""))
+    if element.tag not in ("g", "text") or not found or not found.lastindex:
+        return
+    left, top, angle = found[1] or found[4], found[2] or found[5], float(found[3] or 0)
+    turn, shift = f"rotate({angle:g})" if angle else "", f"translate({left} {top})" if found[1] else ""
+    element.set("transform", f"{turn} {shift}".strip())
+    element.set("style", f"{element.get('style', '')}; transform-origin: {left}px {top}px".lstrip("; "))
 
 
 def _clean(key: str, value: str, prefix: str) -> str:
@@ -108,8 +127,9 @@ def least_width(root: ET.Element, *, wide: bool = False) -> int:
 
 def write_svg(root: ET.Element, alt: str, least: int = 0) -> str:
     """The tree as HTML text: one picture named ``alt``, as wide as the page allows and at least ``least`` px."""
-    floor = f"min-width:{least}px;" if least else ""
-    root.attrib.update({"role": "img", "aria-label": alt, "style": f"{floor}max-width:100%;height:auto;{_BASE_STYLE}"})
+    floor = f"--least:{least}px;min-width:{least}px;" if least else ""
+    style = f"--w:{root.get('width')};--h:{root.get('height')};{floor}max-width:100%;height:auto;{_BASE_STYLE}"
+    root.attrib.update({"role": "img", "aria-label": alt, "style": style, "preserveAspectRatio": "none"})
     return ET.tostring(root, encoding="unicode")
 
 
