@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rtx_book.checks.solutions import of_chapter as of_chapter
 from rtx_book.paths import texts
 
 Case = tuple[Any, ...]

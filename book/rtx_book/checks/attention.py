@@ -9,7 +9,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise
+from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise, of_chapter
+
+solution, ask = of_chapter(__name__)
 
 
 @exercise("Right: what is masked gets 0, and a row that sees nothing is 0 as a whole.")

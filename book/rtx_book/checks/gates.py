@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor, nn
 
-from rtx_book.checks.answers import compare, compare_number, draw, exercise, flat
+from rtx_book.checks.answers import compare, compare_number, draw, exercise, flat, of_chapter
 
 Weights = dict[str, Tensor]
+solution, ask = of_chapter(__name__)
 
 
 @exercise()

@@ -8,7 +8,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise
+from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise, of_chapter
+
+solution, ask = of_chapter(__name__)
 
 
 @exercise("Right: layer 1 noted at the 9 that a b stood before it, and the question asks for that note.")

@@ -9,7 +9,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare_number, compare_together, draw, exercise
+from rtx_book.checks.answers import as_tensor, compare_number, compare_together, draw, exercise, of_chapter
+
+solution, ask = of_chapter(__name__)
 
 _ORDERS = ([2, 0, 3, 1], [4, 3, 2, 0, 1], [1, 2, 0], [0, 1, 2, 3, 4, 5], [5, 2, 4, 0, 1, 3])
 

@@ -8,7 +8,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, compare_number, draw, exercise
+from rtx_book.checks.answers import compare, compare_number, draw, exercise, of_chapter
+
+solution, ask = of_chapter(__name__)
 
 
 @exercise("Right: 1 for the position itself, and (kernel - 1) x dilation more for every layer.")

@@ -9,7 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_book.checks.answers import compare_number, exercise, refuse
+from rtx_book.checks.answers import compare_number, exercise, of_chapter, refuse
+
+solution, ask = of_chapter(__name__)
 
 Step = Callable[[Tensor, Tensor], Tensor]
 

@@ -10,8 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise
+from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise, of_chapter
 from rtx_lib.kernels.selective import selective_scan_loop
+
+solution, ask = of_chapter(__name__)
 
 Scan = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 

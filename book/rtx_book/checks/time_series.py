@@ -5,7 +5,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise
+from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise, of_chapter
+
+solution, ask = of_chapter(__name__)
 
 
 @exercise("Right: a mean absolute error of 1.5, where the same step a season before errs by 3 in training.")

@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, compare_number, draw, exercise, flat
+from rtx_book.checks.answers import compare, compare_number, draw, exercise, flat, of_chapter
+
+solution, ask = of_chapter(__name__)
 
 _PEAKS = (
     "||W^k|| peaks at {}, wanted is more than 5: put both eigenvalues near 0.9, and the largest number off the "
