@@ -21,6 +21,7 @@ from rtx_book.page.answer import ask
 MIME = "application/vnd.rtx-solution+json"
 """Under it an output holds the solution for the page: its code and what the check said, or its fold, with roles."""
 
+FOLDER = Path(__file__).parent
 _FIELD = re.compile(r"^```python field\n(.*?)^```\n", re.M | re.S)
 
 
@@ -48,7 +49,7 @@ def show_field(chapter: str, which: int | str) -> None:
 
 
 def _section(chapter: str, which: int | str) -> str:
-    text = Path(__file__).with_name(f"{chapter}.md").read_text(encoding="utf-8")
+    text = (FOLDER / f"{chapter}.md").read_text(encoding="utf-8")
     _, *parts = re.split(r"^## (.+)\n", text, flags=re.M)
     there = dict(zip(parts[::2], parts[1::2], strict=True))
     for name in there:
