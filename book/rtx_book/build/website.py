@@ -17,6 +17,7 @@ from typing import Any
 from rtx_book.build import live_files, node
 from rtx_book.build.execute import BuildError, add_files, installed_versions, notebooks_in_toc, read_notebook, source
 from rtx_book.build.jupyter_book import check_jupyter_book, run_sphinx
+from rtx_book.checks import solutions
 from rtx_book.claims import findings
 from rtx_book.claims.page import audit_bundle, bundle
 from rtx_book.records import measured
@@ -60,7 +61,20 @@ def clean_notebook(notebook: Mapping[str, Any]) -> dict[str, Any]:
         if cell["cell_type"] == "code":
             outputs = [LIVE_NOTE] if "live" in tags else cell["outputs"]
             cell["outputs"] = [told_anew(output) for output in outputs if WIDGET not in output.get("data", {})]
+    page["cells"] = [with_solution(cell) for cell in page["cells"]]
     return page
+
+
+def with_solution(cell: dict[str, Any]) -> dict[str, Any]:
+    """The cell that shows a solution as the page has it: the code that ran in place of the call, a text in a fold."""
+    for output in cell.get("outputs", ()):
+        if shown := output.get("data", {}).get(solutions.MIME):
+            if not shown["code"]:
+                return {"cell_type": "markdown", "id": cell["id"], "metadata": {}, "source": shown["fold"]}
+            said = {"output_type": "stream", "name": "stdout", "text": shown["said"]}
+            others = [other for other in cell["outputs"] if other is not output]
+            return cell | {"source": shown["code"], "outputs": [said, *others]}
+    return cell
 
 
 def told_anew(output: dict[str, Any]) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 import copy
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from rtx_book.checks.solutions import of_chapter as of_chapter
 from rtx_book.paths import texts
 
 Case = tuple[Any, ...]
@@ -119,6 +121,12 @@ def compare_together(cases: Mapping[str, Mapping[str, Tensor]]) -> None:
         refuse(every, given.equal)
     for case, own in cases.items():
         compare(own["given"], own["right"], {}, case=case)
+
+
+@functools.cache
+def slips_of(check: str) -> dict[str, float]:
+    """What usual slips give, by the message that names each, from ``slips.yml``."""
+    return {message: eval(str(value), {"math": math}) for message, value in texts("checks/slips.yml")[check].items()}
 
 
 def compare_number(

@@ -9,7 +9,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise
+from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise, of_chapter, slips_of
+
+solution, ask = of_chapter(__name__)
 
 
 @exercise("Right: what is masked gets 0, and a row that sees nothing is 0 as a whole.")
@@ -94,15 +96,13 @@ def check_leak(answer: float) -> None:
 @exercise("Right: Var(q . k) = 48 * 1/3 * 1 = 16, so the factor is 1/4.")
 def check_scale(answer: float) -> None:
     """``answer`` must be the factor that gives q . k variance 1; q of 48 values U(-1, 1), k of 48 values N(0, 1)."""
-    slips = {
-        "1/sqrt(K) belongs to components of variance 1; those of q have variance 1/3": 48**-0.5,
-        "16 is the variance of q . k; the factor acts on q . k itself, so divide by the root": 1 / 16,
-        "4 is the standard deviation of q . k: divide by it": 4.0,
-        "16 is the variance of q . k: divide by its root": 16.0,
-        "1/K would be right if all products were equal; independent ones add up in variance": 1 / 48,
-        "1/12 is the variance of U(0, 1); U(-1, 1) is twice as wide and has 1/3": 0.5,
-    }
-    compare_number(answer, 0.25, slips, "{:.6g} is not the factor: Var(q . k) = 48 E[q_i^2] E[k_i^2]", within=4e-3)
+    compare_number(
+        answer,
+        0.25,
+        slips_of("check_scale"),
+        "{:.6g} is not the factor: Var(q . k) = 48 E[q_i^2] E[k_i^2]",
+        within=4e-3,
+    )
 
 
 @exercise("Right: by, 0.30 * 0.8 = 0.24. Greedy finds ax (0.18); the best of all, cz (0.25), is lost at once.")

@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor, nn
 
-from rtx_book.checks.answers import compare, compare_number, draw, exercise, flat
+from rtx_book.checks.answers import compare, compare_number, draw, exercise, flat, of_chapter, slips_of
 
 Weights = dict[str, Tensor]
+solution, ask = of_chapter(__name__)
 
 
 @exercise()
@@ -37,17 +38,8 @@ def check_half_life(answer: float) -> None:
 @exercise("Right: f c + i g = 1/4 * 2 + 3/4 * 3/5.")
 def check_other_order(answer: float) -> None:
     """``answer`` must be the cell state after 2 of a unit with i, o, f, g before squashing of ln 3, 0, -ln 3, ln 2."""
-    slips = {
-        "this reads the numbers as i, f, g, o, torch's order: in ONNX the second belongs to o": 0.5 * 2 - 0.75 * 0.8,
-        "the second number was taken for f's, and it is o's": 0.5 * 2 + 0.75 * 0.6,
-        "i and f are exchanged: f multiplies the old value, i the new one": 0.75 * 2 + 0.25 * 0.6,
-        "the candidate g goes through tanh, not through the logistic function": 0.25 * 2 + 0.75 * 2 / 3,
-        "the candidate is written as far as the input gate is open: multiply it by i": 0.25 * 2 + 0.6,
-        "the old value is missing: f times c_{t-1} is kept": 0.75 * 0.6,
-        "this is the state h_t, which is read from the cell: asked for is c_t": 0.5 * math.tanh(0.95),
-    }
     otherwise = "{:.4g} is not f c_{{t-1}} + i g: squash each number first, g with tanh"
-    compare_number(answer, 0.95, slips, otherwise)
+    compare_number(answer, 0.95, slips_of("check_other_order"), otherwise)
 
 
 @exercise("Right: the second quarter of both biases, and their sum is b in every layer.")

@@ -8,20 +8,16 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise
+from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise, of_chapter, slips_of
+
+solution, ask = of_chapter(__name__)
 
 
 @exercise("Right: layer 1 noted at the 9 that a b stood before it, and the question asks for that note.")
 def check_place(answer: float) -> None:
     """``answer`` must be the place, counted from 1, at which layer 2 looks from the b at the end of a3b9c7b: 4."""
-    slips = {
-        "there stands the b itself; its digit stands one further on": 3,
-        "that is where layer 1 looks, one place back": 6,
-        "a question that looks at itself learns nothing": 7,
-        "that is the next key": 5,
-    }
     otherwise = "{:g} is not right: which digit belongs to b, and where does it stand?"
-    compare_number(answer, 4, slips, otherwise, 1e-6, 1e-6)
+    compare_number(answer, 4, slips_of("check_place"), otherwise, 1e-6, 1e-6)
 
 
 @exercise("Right. This layer looks up, once key and value meet at one step.")
@@ -54,11 +50,6 @@ def check_delta_rule(answer: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor])
 @exercise("Right: 128,000 for the one layer of attention, 17,024 for the seven of Mamba, however long the text is.")
 def check_kept(answer: float) -> None:
     """``answer`` must be how many numbers 7 layers of Mamba and 1 of attention keep after 1,000 tokens: 145,024."""
-    slips = {
-        "attention keeps a key and a value": 64_000 + 17_024,
-        "only one layer in eight is attention": 8 * 128_000,
-        "the convolution's last three inputs are kept, too": 128_000 + 7 * 128 * 16,
-        "there are seven layers of Mamba": 128_000 + 2_432,
-        "seven layers are Mamba and one is attention, not the other way round": 7 * 128_000 + 2_432,
-    }
-    compare_number(answer, 145_024, slips, "{:,.0f} is not right: add what each layer keeps", 1e-6, 1e-6)
+    compare_number(
+        answer, 145_024, slips_of("check_kept"), "{:,.0f} is not right: add what each layer keeps", 1e-6, 1e-6
+    )

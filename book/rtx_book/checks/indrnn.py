@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, exercise, refuse
+from rtx_book.checks.answers import compare, exercise, of_chapter, refuse
+
+solution, ask = of_chapter(__name__)
 
 Clamp = tuple[float, float, float, float]
 """A map h -> clamp(a + u h, lo, hi) as (a, u, lo, hi)."""

@@ -11,8 +11,10 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare, compare_cases, compare_number, draw, exercise
+from rtx_book.checks.answers import as_tensor, compare, compare_cases, compare_number, draw, exercise, of_chapter
 from rtx_lib.tasks.byte_pairs import join, merge
+
+solution, ask = of_chapter(__name__)
 
 Pair = tuple[str, str]
 

@@ -9,7 +9,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare_number, compare_together, draw, exercise
+from rtx_book.checks.answers import as_tensor, compare_number, compare_together, draw, exercise, of_chapter, slips_of
+
+solution, ask = of_chapter(__name__)
 
 _ORDERS = ([2, 0, 3, 1], [4, 3, 2, 0, 1], [1, 2, 0], [0, 1, 2, 3, 4, 5], [5, 2, 4, 0, 1, 3])
 
@@ -43,27 +45,13 @@ def check_seen(answer: Callable[[Tensor], Tensor]) -> None:
 @exercise("Right: one token in six is a target, 510 / 6.")
 def check_targets(answer: float) -> None:
     """``answer`` must be the number of targets in a text of 510 tokens with K = 6: 85."""
-    slips = {
-        "these are the tokens that are not predicted": 425,
-        "K is all tokens over the targets, not context over targets": 102,
-        "one in seven is what runs of words choose with K = 6 if nothing is filled up": 510 / 7,
-        "this is BERT's share, 15 %": 76.5,
-        "these are all tokens: only the last part of the order is predicted": 510,
-    }
-    compare_number(answer, 85, slips, "{:g} targets is not right: |z| / (|z| - c) = K", 1e-5, 4e-3)
+    compare_number(answer, 85, slips_of("check_targets"), "{:g} targets is not right: |z| / (|z| - c) = K", 1e-5, 4e-3)
 
 
 @exercise("Right: three words have to be chosen, each by itself: 0.15 cubed, one name in 296.")
 def check_whole_name(answer: float) -> None:
     """``answer`` must be the probability that all three words of a name are hidden, each with 0.15 by itself."""
-    slips = {
-        "this is how often ERNIE hides it, which draws once for the whole name": 0.15,
-        "probabilities of words that are chosen by themselves multiply, they do not add": 0.45,
-        "this is for two words": 0.15**2,
-        "this is the probability that at least one is hidden": 1 - 0.85**3,
-        "this is the probability that none is hidden": 0.85**3,
-    }
-    compare_number(answer, 0.15**3, slips, "{:g} is not right: all three, each by itself")
+    compare_number(answer, 0.15**3, slips_of("check_whole_name"), "{:g} is not right: all three, each by itself")
 
 
 @exercise("Right: the losses of all tokens are added, divided by the words, and only then comes the exponential.")

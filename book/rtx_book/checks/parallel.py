@@ -8,7 +8,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, compare_number, draw, exercise
+from rtx_book.checks.answers import compare, compare_number, draw, exercise, of_chapter, slips_of
+
+solution, ask = of_chapter(__name__)
 
 Map = tuple[Tensor, Tensor]
 
@@ -34,23 +36,12 @@ def check_compose(answer: Callable[[Map, Map], Map]) -> None:
 @exercise("Right: along the text in one layer, and up through the others at one place.")
 def check_stack(answer: float) -> None:
     """``answer`` must be the longest chain in three recurrent layers on 512 symbols: 514."""
-    slips = {
-        "a layer need not wait until the one below has read all: it follows one symbol behind": 3 * 512,
-        "the layers above still have to read the last symbol": 512,
-        "the first layer's step is counted along the text already": 515,
-        "this is the way up at one symbol: each state also waits for the one before it": 3,
-    }
-    compare_number(answer, 514, slips, "{:g} is not right: draw two layers and four symbols", 1e-5, 1e-5)
+    compare_number(
+        answer, 514, slips_of("check_stack"), "{:g} is not right: draw two layers and four symbols", 1e-5, 1e-5
+    )
 
 
 @exercise("Right: in a round with the step s, all but the first s places are joined with another.")
 def check_joins(answer: float) -> None:
     """``answer`` must be how often the scan of the chapter joins for eight symbols: 7 + 6 + 4 = 17."""
-    slips = {
-        "the first places of a round have nothing before them to be joined with": 24,
-        "this is what the loop does; a scan does more": 7,
-        "this is the number of rounds": 3,
-        "the joins do not double with the symbols: eight need three rounds": 10,
-        "this is another scan, which joins less: here every place takes part until all before it is in": 12,
-    }
-    compare_number(answer, 17, slips, "{:g} is not right: count round by round", 1e-5, 1e-5)
+    compare_number(answer, 17, slips_of("check_joins"), "{:g} is not right: count round by round", 1e-5, 1e-5)

@@ -8,8 +8,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, exercise, shifted
+from rtx_book.checks.answers import compare, exercise, of_chapter, shifted
 from rtx_lib.layers.positions import ALiBi, Sinusoidal
+
+solution, ask = of_chapter(__name__)
 
 _BASE = 10000.0
 

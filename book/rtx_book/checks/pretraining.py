@@ -8,21 +8,22 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, compare_number, draw, exercise
+from rtx_book.checks.answers import compare, compare_number, draw, exercise, of_chapter, slips_of
+
+solution, ask = of_chapter(__name__)
 
 
 @exercise("Right: 19 tokens are chosen, and eight of ten of them are replaced by [MASK].")
 def check_masks(answer: float) -> None:
     """``answer`` must be how many [MASK] BERT's rule puts into a row of 128 tokens on average, 15.2."""
-    slips = {
-        "19 tokens are chosen and have to be named, but two of ten of them do not become [MASK]": 19,
-        "tokens are whole: 0.15 x 128 is rounded, and not all that are chosen become [MASK]": 19.2,
-        "0.15 x 128 is rounded to a whole number of tokens before eight of ten become [MASK]": 15.36,
-        "80 % is a share of the chosen tokens, not of all": 102.4,
-        "this is the whole row": 128,
-        "one in ten of the chosen becomes a random word, and one in ten stays: eight of ten become [MASK]": 17.1,
-    }
-    compare_number(answer, 15.2, slips, "{:g} is not right: how many are chosen, and how many of those?", 1e-6, 1e-5)
+    compare_number(
+        answer,
+        15.2,
+        slips_of("check_masks"),
+        "{:g} is not right: how many are chosen, and how many of those?",
+        1e-6,
+        1e-5,
+    )
 
 
 @exercise("Right: the softmax makes shares of the layers, and gamma scales their sum.")
@@ -69,10 +70,4 @@ def check_hidden_loss(answer: Callable[[Tensor, Tensor], Tensor]) -> None:
 @exercise("Right: (1 - 0.9) / sqrt(1 - 0.99) = 1. With these two numbers the first step is as it should be.")
 def check_first_step(answer: float) -> None:
     """``answer`` must be by how much Adam's first step is too long without correction, with b2 = 0.99: 1."""
-    slips = {
-        "this is for 0.999: the root is that of 1 - 0.99": 10**0.5,
-        "v is squared: its root divides": 10,
-        "m alone is too small by 0.1, but its divisor, the root of v, is too small as well": 0.1,
-        "the fraction is turned round, or 0.999 was kept": 0.1**0.5,
-    }
-    compare_number(answer, 1, slips, "{:g} is not right: put 0.99 into the fraction", 1e-6, 1e-4)
+    compare_number(answer, 1, slips_of("check_first_step"), "{:g} is not right: put 0.99 into the fraction", 1e-6, 1e-4)

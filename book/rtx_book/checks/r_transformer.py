@@ -9,7 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, compare_number, draw, exercise
+from rtx_book.checks.answers import compare, compare_number, draw, exercise, of_chapter
+
+solution, ask = of_chapter(__name__)
 
 ORDER = dict(z="zero_grad", f="forward pass and loss", b="backward pass", c="clip", s="step of the optimiser")
 

@@ -9,7 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, compare_cases, exercise, judge, judged
+from rtx_book.checks.answers import compare, compare_cases, exercise, judge, judged, of_chapter
+
+solution, ask = of_chapter(__name__)
 
 REPORTS = judged("reports")
 """What the last exercise asks: whether the report supports its conclusion, and why."""

@@ -8,21 +8,17 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, compare_number, draw, exercise
+from rtx_book.checks.answers import compare, compare_number, draw, exercise, of_chapter, slips_of
+
+solution, ask = of_chapter(__name__)
 
 
 @exercise("Right: 1 for the position itself, and (kernel - 1) x dilation more for every layer.")
 def check_field(answer: float) -> None:
     """``answer`` must be the receptive field of a stack with kernel 3 and the dilations 1, 2, 4, 8 and 16."""
-    slips = {
-        "the position itself counts too": 62,
-        "three taps have two gaps between them: a layer adds (kernel - 1) x dilation": 94,
-        "this is five layers without dilation": 11,
-        "reach adds up, it does not multiply": 3**5,
-        "this is the field for a kernel of 2": 32,
-        "one layer is missing: there are five dilations": 31,
-    }
-    compare_number(answer, 63, slips, "{:g} positions is not right: draw the last layer first", 1e-5, 1e-5)
+    compare_number(
+        answer, 63, slips_of("check_field"), "{:g} positions is not right: draw the last layer first", 1e-5, 1e-5
+    )
 
 
 @exercise("Right: only words count, in the sum and in the number that it is divided by.")
@@ -49,9 +45,4 @@ def check_left_on(answer: float) -> None:
     """``answer`` must be the share of attention's output that the authors' code drops at test time: 0.2."""
     value = float(answer)
     assert abs(value) > 1e-3, "at test time keep is 1.0, and attention's output is given keep - 0.2"
-    slips = {
-        "this is the share that is kept": 0.8,
-        "this is what the training drops, where keep is 0.7": 0.5,
-        "this is the dropout outside of attention in training": 0.3,
-    }
-    compare_number(value, 0.2, slips, "{:g} is not right: put keep = 1.0 into keep - 0.2")
+    compare_number(value, 0.2, slips_of("check_left_on"), "{:g} is not right: put keep = 1.0 into keep - 0.2")

@@ -9,8 +9,10 @@ from collections.abc import Callable, Collection
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, compare_number, draw, exercise
+from rtx_book.checks.answers import compare, compare_number, draw, exercise, of_chapter
 from rtx_lib.layers import RNN
+
+solution, ask = of_chapter(__name__)
 
 WRONG_LINES = frozenset({1, 2})
 """The lines of exercise 1 that do not hold."""

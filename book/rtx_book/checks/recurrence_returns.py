@@ -9,7 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_book.checks.answers import compare_number, exercise, refuse
+from rtx_book.checks.answers import compare_number, exercise, of_chapter, refuse, slips_of
+
+solution, ask = of_chapter(__name__)
 
 Step = Callable[[Tensor, Tensor], Tensor]
 
@@ -140,12 +142,11 @@ def check_flip(answer: Callable[[Tensor], tuple[Tensor, Tensor]]) -> None:
 @exercise("Right: 512 bits, 5 for each symbol. What 512 bits cannot tell apart, no readout can.")
 def check_symbols(answer: float) -> None:
     """``answer`` must be how many symbols of an alphabet of 32 a state of 32 numbers of 16 bits can hold: 102."""
-    slips = {
-        "a number of 16 bits can hold more than one symbol: count bits": 32,
-        "a symbol of 32 does not take 32 bits: log2(32) is 5": 16,
-        "these are the bits of the state; a symbol takes 5": 512,
-        "103 symbols take 515 bits, and there are 512": 103,
-        "a symbol has no fraction: 102.4 is not a number of symbols": 102.4,
-        "three symbols fit into 16 bits, and what is left over of each number can be used as well": 96,
-    }
-    compare_number(answer, 102, slips, "{:g} is not right: 32 numbers of 16 bits, and 5 bits a symbol", 1e-4, 1e-4)
+    compare_number(
+        answer,
+        102,
+        slips_of("check_symbols"),
+        "{:g} is not right: 32 numbers of 16 bits, and 5 bits a symbol",
+        1e-4,
+        1e-4,
+    )

@@ -10,8 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise
+from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise, of_chapter, slips_of
 from rtx_lib.kernels.selective import selective_scan_loop
+
+solution, ask = of_chapter(__name__)
 
 Scan = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 
@@ -19,14 +21,9 @@ Scan = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 @exercise("Right: ten steps are 1.39 units of time, and in these a rate of 1/2 halves.")
 def check_half(answer: float) -> None:
     """``answer`` must be the Delta with which half of a state is left after 10 steps if A = -1/2: 0.1386."""
-    slips = {
-        "with this half is left after one step; ten are asked for": math.log(2) / 0.5,
-        "A is -1/2: it leaks half as fast as with -1": math.log(2) / 10,
-        "with this 37 % are left, 1/e: a half is exp(-ln 2)": 0.2,
-        "each step multiplies; it does not take away a twentieth of the whole": 0.1,
-        "a step size is positive": -math.log(2) / 5,
-    }
-    compare_number(answer, math.log(2) / 5, slips, "{:g} is not right: exp(10 Delta A) must be 1/2", 5e-3, 5e-3)
+    compare_number(
+        answer, math.log(2) / 5, slips_of("check_half"), "{:g} is not right: exp(10 Delta A) must be 1/2", 5e-3, 5e-3
+    )
 
 
 @exercise("Right: the real part says how fast it fades, the imaginary part how fast it turns.")

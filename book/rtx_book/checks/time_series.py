@@ -5,20 +5,17 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise
+from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise, of_chapter, slips_of
+
+solution, ask = of_chapter(__name__)
 
 
 @exercise("Right: a mean absolute error of 1.5, where the same step a season before errs by 3 in training.")
 def check_mase(answer: float) -> None:
     """``answer`` must be the MASE of 19 and 17 for 21 and 18, after 10, 14, 13, 17, 16 with a season of 2: 0.5."""
-    slips = {
-        "that is the mean absolute error: divide it by that of the season before": 1.5,
-        "a mean of the errors, not their sum": 1.0,
-        "the scale is the error of the season before, not of the last value": 0.6,
-        "squared errors belong to the MSE": 2.5 / 3,
-        "divide by the error of the season before, not by the mean of the values": 1.5 / 14,
-    }
-    compare_number(answer, 0.5, slips, "{:g} is not right: divide one mean absolute error by another", 1e-6, 1e-3)
+    compare_number(
+        answer, 0.5, slips_of("check_mase"), "{:g} is not right: divide one mean absolute error by another", 1e-6, 1e-3
+    )
 
 
 @exercise("Right: each window loses its own level, and its newest values are all there.")
@@ -66,12 +63,11 @@ def check_pinball(answer: Callable[[Tensor, Tensor, float], Tensor]) -> None:
 @exercise("Right: 2,880 - 96 + 1. What a window reads may lie before the split; only what it is judged by may not.")
 def check_windows(answer: float) -> None:
     """``answer`` must be how many windows with 96 values to forecast a split of 2,880 values has: 2,785."""
-    slips = {
-        "windows move by one value, not by a horizon": 30,
-        "one more: the first and the last place both count": 2784,
-        "the look-back may reach into the part before, where its values are known": 2449,
-        "each window needs 96 values to be judged by": 2880,
-    }
     compare_number(
-        answer, 2785, slips, "{:,.0f} is not right: where can the first value to be forecast stand?", 1e-6, 1e-6
+        answer,
+        2785,
+        slips_of("check_windows"),
+        "{:,.0f} is not right: where can the first value to be forecast stand?",
+        1e-6,
+        1e-6,
     )

@@ -9,7 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, compare_number, draw, exercise
+from rtx_book.checks.answers import compare, compare_number, draw, exercise, of_chapter
+
+solution, ask = of_chapter(__name__)
 
 NAMES = ("encoder self-attention", "masked decoder self-attention", "encoder-decoder attention")
 

@@ -18,8 +18,11 @@ from rtx_book.checks.answers import (
     exercise,
     judge,
     judged,
+    of_chapter,
     shifted,
 )
+
+solution, ask = of_chapter(__name__)
 
 BORDER = judged("border")
 """What the last exercise asks: whether it is so, and why."""

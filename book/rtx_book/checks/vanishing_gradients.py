@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, compare_number, draw, exercise, flat
+from rtx_book.checks.answers import compare, compare_number, draw, exercise, flat, of_chapter, slips_of
+
+solution, ask = of_chapter(__name__)
 
 _PEAKS = (
     "||W^k|| peaks at {}, wanted is more than 5: put both eigenvalues near 0.9, and the largest number off the "
@@ -87,13 +89,5 @@ def check_clip(answer: Callable[[Sequence[Tensor], float], Sequence[Tensor]]) ->
 @exercise("Right: 1/9 - 1/16 = 7/144.")
 def check_product_baseline(answer: float) -> None:
     """``answer`` must be the least squared error of a constant when the label is the *product* of two U(0, 1)."""
-    slips = {
-        "1/6 belongs to the sum: variances add there, but not for a product": 1 / 6,
-        "1/9 is E[y^2]: so much is lost by answering 0, and another constant loses less": 1 / 9,
-        "1/4 is the mean of the product, the best answer: how far, squared, does the label lie from it?": 1 / 4,
-        "1/16 is the squared mean: the error also depends on the mean of the squares": 1 / 16,
-        "variances do not multiply: E[(uv)^2] = E[u^2] E[v^2], and then subtract the squared mean": 1 / 144,
-        "the best constant is no longer 1: it is the mean of the product, 1/4": 1 / 9 - 0.5 + 1,
-    }
     otherwise = "{:.6g} is not the variance of the product of two U(0, 1) values"
-    compare_number(answer, 7 / 144, slips, otherwise, within=2e-3)
+    compare_number(answer, 7 / 144, slips_of("check_product_baseline"), otherwise, within=2e-3)

@@ -5,7 +5,7 @@ The notebooks keep the order in which they run. On the page
 - the code before a chapter's first figure follows it, and is folded together with the code of the figure;
 - a cell whose code is folded shows its output first;
 - a copy of the live figure of the cell tagged ``opens`` stands before all of them: it needs what is trained on the way;
-- the fold of a solution is called so, and a field to answer an exercise stands right below its text;
+- the fold of a solution is called so;
 - the exercise that nobody has answered yet does not say so;
 - a control that needs a kernel is a fold.
 """
@@ -26,7 +26,6 @@ SOLUTION = ("Solution", "Solution")
 KERNEL = ("In Jupyter and Colab: this as a widget",) * 2
 NOT_ANSWERED = re.compile(r"^not answered yet\.?$", re.I)
 FIGURE = re.compile(r'<figure class="book-fig|<div class="book-live|<img ')
-FIELD = 'class="book-ask"'
 IDS = re.compile(r'\bid="|url\(#|href="#')
 
 
@@ -43,7 +42,6 @@ class Cells(SphinxPostTransform):
         for cell in cells:
             if "tag_exercise" in cell["classes"]:
                 forget_the_unanswered(cell)
-        move_fields(cells)
         figure_first(cells)
         panel_first(cells)
         for cell in cells:
@@ -99,28 +97,6 @@ def set_in_lines(output: nodes.Element) -> None:
         classes = " ".join([*block["classes"], "highlight-none", "notranslate"])
         page = f'<div class="{classes}"><div class="highlight"><pre>{lines}</pre></div></div>'
         block.parent.replace(block, nodes.raw("", page, format="html"))
-
-
-def move_fields(cells: list[nodes.Element]) -> None:
-    """Put the field that ends a solution's cell above the exercise's own."""
-    asked: nodes.Element | None = None
-    for cell in cells:
-        if "tag_exercise" in cell["classes"]:
-            asked = cell
-        output = part(cell, "output")
-        if output is None:
-            continue
-        for field in [own for own in output.children if FIELD in raw_html(own)]:
-            if "tag_hide-cell" in cell["classes"]:
-                output.remove(field)
-                place = asked if asked is not None and asked.parent is cell.parent else cell
-                box = nodes.container(classes=["cell", "ask-cell"])
-                box += nodes.container("", field, classes=["cell_output"])
-                place.parent.insert(place.parent.index(place), box)
-                if place is asked:
-                    fold(place, ("Answer in Python", "Answer in Python"))
-        if not output.children:
-            cell.remove(output)
 
 
 def figure_first(cells: list[nodes.Element]) -> None:

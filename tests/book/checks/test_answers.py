@@ -1,9 +1,13 @@
 """What every check refuses before it looks for slips."""
 
+from importlib import import_module
+
 import pytest
 import torch
+from support.built import NOTEBOOKS
 
-from rtx_book.checks.answers import compare
+from rtx_book.checks.answers import compare, slips_of
+from rtx_book.paths import texts
 
 RIGHT = torch.arange(6.0, dtype=torch.float64).view(2, 3)
 
@@ -27,3 +31,13 @@ def test_what_is_wrong_is_said(given, words):
 def test_other_precision_and_what_does_not_count_are_forgiven():
     compare(RIGHT.int(), RIGHT, {})
     compare(RIGHT + torch.tensor([0, 0, torch.nan]), RIGHT, {}, seen=torch.tensor([True, True, False]).expand(2, 3))
+
+
+@pytest.mark.parametrize("name", texts("checks/slips.yml"))
+def test_each_number_of_a_slip_is_met_with_its_sentence(name):
+    modules = [import_module(f"rtx_book.checks.{chapter}") for chapter in NOTEBOOKS]
+    (check,) = [vars(module)[name] for module in modules if "slips_of" in vars(module) and name in vars(module)]
+    for message, value in slips_of(name).items():
+        with pytest.raises(AssertionError) as told:
+            check(value)
+        assert str(told.value) == message

@@ -83,15 +83,7 @@ SLIPS = {
     ],
     checks.check_leak: {0: "minus infinity", 0.0596: "one masked key", 0.5: "without any mask"}
     | {0.8808: "stays where it belongs", 0.26894: "differ by 2", 0.2: "0.2 is not"},
-    checks.check_scale: [
-        (48**-0.5, "components of variance 1"),
-        (1 / 16, "divide by the root"),
-        (4, "divide by it"),
-        (16, "divide by its root"),
-        (1 / 48, "add up in variance"),
-        (0.5, "twice as wide"),
-        (0.3, "0.3 is not"),
-    ],
+    checks.check_scale: [(0.3, "0.3 is not")],
     checks.check_beam: [
         (("ax", 0.18), "greedy"),
         (("cz", 0.25), "not among the two"),

@@ -68,8 +68,7 @@ SLIPS = {
         (3.0, "after 100 steps is 0.0077"),
         (-1e6, "after 100 steps is 0, not"),
     ],
-    checks.check_other_order: {0.4: "torch's order", 1.45: "it is o's", 1.65: "exchanged", 1.0: "through tanh"}
-    | {1.1: "multiply it by i", 0.45: "old value is missing", 0.3699: "asked for is c_t", 7: "7 is not f c_{t-1}"},
+    checks.check_other_order: [(7, r"7 is not f c_\{t-1\}")],
     checks.check_forget_bias: [
         (set_bias(hh=lambda b: b), "their sum is 2b"),
         (set_bias(quarter=0), "changes the input gate i"),

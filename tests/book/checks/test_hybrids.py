@@ -21,8 +21,7 @@ RIGHT = {
     checks.check_kept: [(145_024, "Right: 128,000")],
 }
 SLIPS = {
-    checks.check_place: {3: "one further on", 6: "one place back", 7: "learns nothing", 5: "the next key"}
-    | {2: "2 is not right"},
+    checks.check_place: [(2, "2 is not right")],
     checks.check_delta_rule: [
         (lambda *given: delta_rule(*given, write=lambda v, said, beta: beta * v), "nothing is erased"),
         (lambda *given: delta_rule(*given, first="read"), "not before"),
@@ -31,14 +30,7 @@ SLIPS = {
         (lambda q, k, v, beta: delta_rule(k, k, v, beta), "not the key"),
         (lambda *given: delta_rule(*given)[-1], "the shape must be"),
     ],
-    checks.check_kept: [
-        (81_024, "a key and a value"),
-        (1_024_000, "one layer in eight"),
-        (142_336, "last three inputs"),
-        (130_432, "seven layers of Mamba"),
-        (898_432, "other way round"),
-        (1, "1 is not right"),
-    ],
+    checks.check_kept: [(1, "1 is not right")],
 }
 
 test_right_answers, test_slips, test_stubs = chapter(RIGHT, SLIPS)

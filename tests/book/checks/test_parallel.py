@@ -22,10 +22,8 @@ SLIPS = {
         (lambda second, first: second, "second step alone"),
         (lambda second, first: second[0], "must return a pair"),
     ],
-    checks.check_stack: {1536: "need not wait", 512: "the last symbol", 515: "counted along", 3: "the way up"}
-    | {40: "40 is not right"},
-    checks.check_joins: {24: "nothing before", 7: "the loop", 3: "number of rounds", 10: "do not double"}
-    | {12: "another scan", 16: "16 is not right"},
+    checks.check_stack: [(40, "40 is not right")],
+    checks.check_joins: [(16, "16 is not right")],
 }
 
 test_right_answers, test_slips, test_stubs = chapter(RIGHT, SLIPS)

@@ -46,15 +46,7 @@ SLIPS = {
         (lambda gs, c: None, "returns nothing"),
         (lambda gs, c: ..., "must return a list"),
     ],
-    checks.check_product_baseline: [
-        (1 / 6, "belongs to the sum"),
-        (1 / 9, "answering 0"),
-        (1 / 4, "the best answer"),
-        (1 / 16, "mean of the squares"),
-        (1 / 144, "do not multiply"),
-        (11 / 18, "best constant is no longer 1"),
-        (0.3, "not the variance"),
-    ],
+    checks.check_product_baseline: [(0.3, "not the variance")],
 }
 
 test_right_answers, test_slips, test_stubs = chapter(RIGHT, SLIPS)

@@ -50,7 +50,7 @@ def chapter():
     ]
     for i in range(3):
         cells += [v4.new_markdown_cell(f"### Exercise {i}"), code("answer = None", "exercise")]
-        cells += [code("answer = 1\ncheck(answer)", "hide-cell")]
+        cells += [code(f"checks.solution({i})", "hide-cell")]
     cells += [code("\n".join(f"z = {i}" for i in range(30)), "hide-input")]
     cells += [code('fit(model, task)\nevidence.finding("part-z", "It learns.", 1.0, "> 0")', "hide-input")]
     return v4.new_notebook(cells=cells, metadata={"kernelspec": structure.KERNEL, "language_info": {"name": "python"}})
@@ -89,6 +89,9 @@ PLANTED = {
     "Further without a colon": (structure.marks_what_is_further, source_of(3, "## Further beams")),
     "Further of a lower level": (structure.marks_what_is_further, source_of(3, "## Part\n\n### Further: beams")),
     "an open answer": (structure.keeps_its_answers, source_of(4, "ask(check, right=1, label='x')")),
+    "an open solution": (structure.keeps_its_answers, source_of(4, "def mask_solution(x):\n    return x")),
+    "a solution as code": (structure.keeps_its_answers, source_of(-3, "check(1)")),
+    "a solution as text": (structure.keeps_its_answers, source_of(3, "<details><summary>Solution</summary>")),
     "a path of one machine": (structure.names_no_machine_path, source_of(4, 'open("/home/someone/data.txt")')),
     "a long hidden cell": (structure.hides_little, source_of(-2, "x = 1\n" * 46)),
     "an assert after a training": (structure.asserts_proofs_only, lambda cells: cells.append(code("assert h < 1"))),

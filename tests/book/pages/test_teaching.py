@@ -126,7 +126,6 @@ def page_with(*cells):
 
 
 PICTURE = '<figure class="book-fig"><svg></svg></figure>'
-FIELD = '<div class="book-ask" hidden></div>'
 
 
 def test_the_first_figure_comes_before_the_code():
@@ -147,15 +146,6 @@ def test_open_code_before_the_first_figure_stays_open_behind_it():
     section = page_with(opened, hero)
     chapters.figure_first([opened, hero])
     assert section.children[1:] == [hero, opened]
-
-
-def test_fields_stand_above_the_exercise():
-    asked, solved = cell("exercise"), cell("hide-cell", output=FIELD)
-    section = page_with(nodes.paragraph("", "How many?"), asked, solved)
-    chapters.move_fields([asked, solved])
-    assert FIELD in chapters.raw_html(section.children[2]) and section.children[3] is asked
-    assert chapters.part(solved, "output") is None and chapters.part(solved, "source") is not None
-    assert asked.children[-1].tagname == "HideCodeCellNode"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,54 @@
+"""Solutions and fields of the exercises stand in text files: each notebook finds its own, the page shows the code."""
+
+import ast
+import re
+
+import pytest
+from support.built import NOTEBOOKS
+from support.helpers import code_cell
+
+import __main__
+from rtx_book.build import website
+from rtx_book.build.execute import read_notebook, source
+from rtx_book.checks import gates, solutions
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_each_exercise_of_a_chapter_has_its_solution_and_no_other_is_there(name):
+    cells = "\n".join(map(source, read_notebook(NOTEBOOKS[name])["cells"]))
+    asked = {kind: set(re.findall(rf"checks\.{kind}\((\d)\)", cells)) for kind in ("solution", "ask")}
+    headings = re.findall(r"^### Exercise (\d): (.+)$", cells, flags=re.M)
+    text = (solutions.FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## Exercise (\d): (.+)$", text, flags=re.M) == headings
+    assert asked["solution"] == {number for number, _ in headings} and len(asked["ask"]) == text.count("python field")
+    for code in re.findall(r"^```python.*?\n(.*?)^```$", text, flags=re.M | re.S):
+        ast.parse(code)
+
+
+def test_a_solution_is_shown_in_a_fold_and_on_the_page_as_code(monkeypatch, tmp_path):
+    text = "## Exercise 1: one\n\n```python\nx = 2\nprint(x)\n```\n\n## Exercise 2: two\n\nSee {cite:t}`gers2000`.\n"
+    (tmp_path / "made.md").write_text(text)
+    monkeypatch.setattr(solutions, "FOLDER", tmp_path)
+    monkeypatch.setattr(__main__, "x", 1, raising=False)
+    shown = []
+    monkeypatch.setattr(
+        solutions, "display", lambda data, raw: shown.append({"output_type": "display_data", "data": data})
+    )
+    show, _ = solutions.of_chapter("rtx_book.checks.made")
+    show(1)
+    show("two")
+    code, words = (output["data"]["text/markdown"] for output in shown)
+    assert (
+        code
+        == "<details><summary>Solution</summary>\n\n```python\nx = 2\nprint(x)\n```\n\n```text\n2\n```\n\n</details>"
+    )
+    assert "See Gers et al. (2000)." in words and __main__.x == 1
+    first, second = (website.with_solution(code_cell("show()", outputs=[output]) | {"id": "x"}) for output in shown)
+    assert first["source"] == "x = 2\nprint(x)" and [one["text"] for one in first["outputs"]] == ["2\n"]
+    assert second["cell_type"] == "markdown" and "See {cite:t}`gers2000`." in second["source"]
+
+
+@pytest.mark.parametrize("which", [9, "another", ""])
+def test_a_solution_that_is_not_there(which):
+    with pytest.raises(ValueError, match=r"which must be .* one of Exercise 1: a memory of a hundred steps, .*; got"):
+        gates.solution(which)
