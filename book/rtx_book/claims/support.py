@@ -33,6 +33,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from rtx_book.checks.solutions import section
 from rtx_book.claims.findings import STUDY, load_study
 from rtx_book.claims.statements import Statement, read_statements
 from rtx_book.paths import PACKAGE, cells_of, chapters_of
@@ -144,10 +145,20 @@ def sources(number: int, code: str) -> list[tuple[str, str, str]]:
     return [*(("finding", f"finding {name}", digits(" ".join(rest))) for name, *rest in finding_calls(code)), *cell]
 
 
+def with_solution(page: str, kind: str, text: str) -> list[tuple[str, str]]:
+    """A cell, and what it shows if it is one of a solution or a field: their code, and what the solution says."""
+    if kind != "code" or not (asked := re.fullmatch(r"checks\.(solution|ask)\((\d+)\)", text)):
+        return [(kind, text)]
+    parts = re.split(r"^```python.*?\n(.*?)^```$", section(page, asked[2]), flags=re.M | re.S)
+    told = [("markdown", part) for part in parts[::2] if part.strip() and asked[1] == "solution"]
+    return [(kind, "\n".join([text, *parts[1::2]])), *told]
+
+
 def read_page(root: Path, name: str) -> list[tuple[str, str]]:
     """The cells of a page with their kinds, then what else supports it: programs, and on their page all findings."""
     prose = root / "book" / f"{name}.md"
     found = [("markdown", prose.read_text(encoding="utf-8"))] if prose.exists() else cells_of(root, name)
+    found = [shown for cell in found for shown in with_solution(name, *cell)]
     for program in (own for pattern in PROGRAMS.get(name, ()) for own in sorted((root / "book").glob(pattern))):
         text = program.read_text(encoding="utf-8")
         found.append((f"program {program.name}", f"{text} {typed(text) if program.suffix == '.py' else ''}"))

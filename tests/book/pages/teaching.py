@@ -45,7 +45,7 @@ _TEXTS = """() => {
 
 
 def first_screen(page: Page, live: bool = True) -> list[str]:
-    """On 1280 x 800: title, finding, no code before, and the first figure: alive and its drawing whole, or all whole."""
+    """On 1280 x 800: title, finding, no code before; the first figure alive and its drawing whole, or all of it."""
     if live and page.locator(_FIGURE).first.get_attribute("data-live") is None:
         return ["the first figure does not live"]
     if live:

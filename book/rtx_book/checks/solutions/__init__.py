@@ -33,7 +33,7 @@ def of_chapter(module: str) -> tuple[Callable[[int | str], None], Callable[[int 
 
 def show_solution(chapter: str, which: int | str) -> None:
     """Show the solution of an exercise in a fold, and put it to the check if it is code."""
-    text = _FIELD.sub("", _section(chapter, which)).strip()
+    text = _FIELD.sub("", section(chapter, which)).strip()
     code = text[10:-4] if text.startswith("```python\n") else ""
     with contextlib.redirect_stdout(io.StringIO()) as said:
         _run(code)
@@ -45,10 +45,11 @@ def show_solution(chapter: str, which: int | str) -> None:
 
 def show_field(chapter: str, which: int | str) -> None:
     """Show the field for the answer of an exercise."""
-    _run("".join(_FIELD.findall(_section(chapter, which))))
+    _run("".join(_FIELD.findall(section(chapter, which))))
 
 
-def _section(chapter: str, which: int | str) -> str:
+def section(chapter: str, which: int | str) -> str:
+    """The text under the heading of an exercise, by its number or name."""
     text = (FOLDER / f"{chapter}.md").read_text(encoding="utf-8")
     _, *parts = re.split(r"^## (.+)\n", text, flags=re.M)
     there = dict(zip(parts[::2], parts[1::2], strict=True))
