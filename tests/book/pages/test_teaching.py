@@ -149,6 +149,17 @@ def test_open_code_before_the_first_figure_stays_open_behind_it():
     assert section.children[1:] == [hero, opened]
 
 
+def test_a_copy_of_a_panel_opens_the_page_with_ids_of_its_own():
+    hero, later = cell("hide-input", output=PICTURE), cell("opens", output='<svg id="f1"></svg>')
+    section = page_with(hero, later)
+    chapters.panel_first([hero, later])
+    assert [chapters.raw_html(node) for node in section.children[1:]] == [
+        '<svg id="opens-f1"></svg>',
+        PICTURE,
+        '<svg id="f1"></svg>',
+    ]
+
+
 def test_fields_stand_above_the_exercise():
     asked, solved = cell("exercise"), cell("hide-cell", output=FIELD)
     section = page_with(nodes.paragraph("", "How many?"), asked, solved)
