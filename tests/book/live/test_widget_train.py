@@ -147,7 +147,9 @@ def test_where_workers_are_forbidden_it_says_so(trainer):
 
 
 def test_controls_that_a_page_leaves_out_are_not_there(trainer):
-    page = trainer(controls=["cells"], cells=["rnn", "gru"])
+    ghosts = {"gru": {"step": [1, 100], "error": [0.5, 0.01], "norms": [0.1, 1]}}
+    page = trainer(controls=["cells"], cells=["rnn", "gru"], gradients=False, ghosts=ghosts)
+    assert page.locator("path.live-pale.live-gru").count() == page.locator(".live-chart").count() == 1
     assert page.get_by_role("slider").count() == 0 and page.get_by_role("combobox").count() == 0
     assert page.get_by_role("checkbox").count() == 5
     assert page.get_by_role("checkbox", checked=True).count() == 2

@@ -1,7 +1,6 @@
 """What every widget owes its reader: keyboard, phone, dark, no script, no motion, paper."""
 
 import pytest
-from live.widgets import GIVEN
 from pages import page_checks
 from support import built
 from support.helpers import ROOT
@@ -10,10 +9,6 @@ from rtx_book.build import website as build
 from rtx_book.page import live
 
 KINDS = sorted(live.PARTS)
-
-
-def test_every_kind_has_a_figure_here():
-    assert sorted(GIVEN) == KINDS
 
 
 # A figure is told of its new width in the next frame, and may draw itself in the one after.

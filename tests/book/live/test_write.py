@@ -163,18 +163,6 @@ def test_the_model_writes_on_and_can_be_stopped_and_taken_back(write):
     page.wait_for_function("document.querySelectorAll('.live-made').length === 0")
 
 
-def test_a_cold_model_writes_the_likeliest(write):
-    """At the least temperature the next character is the first of the bars, nearly always."""
-    page = write(head="<script>Date.now = () => 1</script>")  # the seed of what is drawn
-    page.get_by_label("Temperature").focus()
-    page.keyboard.press("Home")
-    first = page.locator(".live-write-bars li code").first.inner_text()
-    page.get_by_role("button", name="Continue").click()
-    page.wait_for_function("document.querySelectorAll('.live-made').length > 2")
-    made = page.locator(".live-made").first.inner_text().strip("\n")
-    assert made.replace(" ", "␣") in (first, *page.locator(".live-write-bars li code").all_inner_texts()[:2])
-
-
 def test_memory_moves_and_every_model_pays_for_the_text(write):
     page = write(two=True)
     rows = page.locator(".live-write-table tbody tr")

@@ -3,7 +3,7 @@
 import re
 
 from pages.html_checks import Page as Html
-from pages.page_checks import PATIENCE, Visit
+from pages.page_checks import PATIENCE, PHONE, Visit
 from playwright.sync_api import Page, expect
 
 SCREEN = {"width": 1280, "height": 800}
@@ -14,7 +14,7 @@ EXPERIMENT, ON_THE_PAGE = re.compile("an experiment: predict first", re.I), "no 
 
 # The first figure of the article, whatever draws it; what a live one draws, of which the largest counts.
 _FIGURE = ".book-fig, .book-live"
-_DRAWN = "svg:not(.live-swatch), canvas, table, .live-write-text, .positions-strip, .pieces-strip, .words-written"
+_DRAWN = "svg:not(.live-swatch), canvas, table:not(.words-map *), .live-write-text, [class$=-strip], .words-written"
 
 _FIRST_SCREEN = """([selector, drawn]) => {
   const size = e => e.getBoundingClientRect(), box = e => e && size(e), article = document.querySelector('article')
@@ -22,11 +22,12 @@ _FIRST_SCREEN = """([selector, drawn]) => {
   const title = figure?.querySelector('.fig-title'), before = e => e.compareDocumentPosition(figure) & 4
   const folds = figure ? [...article.querySelectorAll('details.hide, div.cell_input')].filter(before) : []
   const all = [...figure?.querySelectorAll(`.live-body :is(${drawn})`) || []].filter(e => e.checkVisibility()).map(size)
-  const lines = figure?.querySelectorAll('.live-chart .live-line:not(.live-base)'), main = all.sort((a, b) =>
-    b.width * b.height - a.width * a.height)[0]
+  const blank = [...figure?.querySelectorAll('.live-chart') || []].some(e => e.checkVisibility() &&
+    !e.querySelector('.live-line:not(.live-base)'))
+  const main = all.sort((a, b) => b.width * b.height - a.width * a.height)[0]
   return {h1: box(h1)?.bottom, title: title?.checkVisibility() ? box(title).bottom : null, drawing: main?.bottom,
     begins: main && main.top + scrollY, said: title?.textContent.trim(), figure: box(figure)?.bottom,
-    folds: folds.length, blank: !!figure?.querySelector('.live-chart') && !lines.length}
+    folds: folds.length, blank}
 }"""
 
 # The size on the screen of every text of a figure that is seen, by its largest part: exponents are smaller.
@@ -45,12 +46,15 @@ _TEXTS = """() => {
 
 
 def first_screen(page: Page, live: bool = True) -> list[str]:
-    """On 1280 x 800: title, finding, no code before; the first figure alive and its drawing whole, or all of it."""
+    """On 1280 x 800: title, finding, no code before, and the first figure: alive, its drawing whole."""
     if live and page.locator(_FIGURE).first.get_attribute("data-live") is None:
         return ["the first figure does not live"]
     if live:
         expect(page.locator(_FIGURE).first).to_have_attribute("data-state", "ready", timeout=PATIENCE)
     seen = page.evaluate(_FIRST_SCREEN, [_FIGURE, _DRAWN])
+    if page.viewport_size == PHONE:  # a finger's width of the drawing
+        begins = seen["begins"] or PHONE["height"]
+        return [] if begins + 44 <= PHONE["height"] else [f"on a phone the first figure draws from {begins:.0f} px on"]
     if seen["figure"] is None:
         return ["no figure"]
     faults = [f"{seen['folds']} pieces of code before the first figure"] if seen["folds"] else []
@@ -64,12 +68,6 @@ def first_screen(page: Page, live: bool = True) -> list[str]:
         if (seen[name] or 0) > SCREEN["height"]:
             faults.append(f"the {name} ends at {seen[name]:.0f} px, the screen at {SCREEN['height']}")
     return faults
-
-
-def first_on_a_phone(page: Page, height: int) -> list[str]:
-    """At least a finger's width of what the first figure draws."""
-    begins = page.evaluate(_FIRST_SCREEN, [_FIGURE, _DRAWN])["begins"]
-    return [] if begins and begins + 44 <= height else [f"on a phone the first figure draws from {begins} px on"]
 
 
 def small_texts(page: Page) -> list[str]:

@@ -70,7 +70,7 @@ def test_page(contexts, address, axe_script, name, look):
         if look == "light":  # a window as narrow as a phone; the phone itself is looked at weekly
             page.set_viewport_size(page_checks.PHONE)
             faults += page_checks.overflow(page)
-            faults += teaching.first_on_a_phone(page, page_checks.PHONE["height"]) if alive else []
+            faults += teaching.first_screen(page) if alive else []
         faults += seen.faults
         if faults and not ALL_PICTURES:
             page_checks.screenshots(page, SCREENSHOTS, picture)

@@ -148,6 +148,14 @@ def test_open_code_before_the_first_figure_stays_open_behind_it():
     assert section.children[1:] == [hero, opened]
 
 
+def test_a_copy_of_a_panel_opens_the_page_with_ids_of_its_own():
+    hero, later = cell("hide-input", output=PICTURE), cell("opens", output='<svg id="f1"></svg>')
+    section = page_with(hero, later)
+    chapters.panel_first([hero, later])
+    shown = [chapters.raw_html(node) for node in section.children[1:]]
+    assert shown == ['<svg id="opens-f1"></svg>', PICTURE, '<svg id="f1"></svg>']
+
+
 @pytest.mark.parametrize(
     ("text", "left"), [("not answered yet\n", None), ("a statement\nNot answered yet.\n", "a statement")]
 )

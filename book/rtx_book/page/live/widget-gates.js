@@ -128,15 +128,15 @@ RTX.part('widget-gates', (RTX) => {
     const biases = Array.from({length: 33}, (_, k) => k / 4), place = el('strong'), words = el('p', {className: 'live-task'})
     const say = (b) => {
       const keep = 1 / (1 + Math.exp(-b)), half = RTX.halfLife(keep)
-      return `${b}: keeps ${keep.toFixed(3)}, half-life ${half < 10 ? half.toFixed(1) : half.toFixed(0)} steps`
+      return `${brief ? '' : `${b}: `}keeps ${keep.toFixed(3)}${brief ? ' a step' : ''}, half-life ${half < 10 ? half.toFixed(1) : half.toFixed(0)} steps`
     }
     const given = el('label', {className: 'live-select'}, el('span', {}, 'follow what was written at step'),
       el('select', {autocomplete: 'off', onchange: (event) => { follow = +event.target.value; show(); voice.say(summary()) }},
         x.slice(0, -1).map((_, t) => el('option', {value: t + 1, selected: t + 1 === follow}, String(t + 1)))))
     const reset = (word, change) => RTX.button(word, () => { change(); show(); voice.say(`${word}. ${summary()}`) })
     const all = (name, v) => x.forEach((_, t) => { hands[kind][key(t, name)] = v })
-    const keeping = RTX.range(brief ? 'how far the gate opens by itself' : 'forget bias (GRU: bias of z)', biases,
-      biases.indexOf(bias), (v) => {
+    const keeping = RTX.range(brief ? 'the gate' : 'forget bias (GRU: bias of z)', biases, biases.indexOf(bias),
+      (v) => {
         bias = v
         show()
         tell()

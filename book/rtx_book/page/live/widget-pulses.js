@@ -118,10 +118,9 @@ RTX.part('widget-pulses', (RTX) => {
       aim()
       show(true)
     })
-    body.append(title,
-      el('div', {className: 'live-controls'}, weight.label,
+    body.append(title, el('div', {className: 'live-controls'}, weight.label), svg, words,
+      el('div', {className: 'live-controls'},
         el('div', {className: 'live-pulses-exact'}, el('label', {}, el('span', {}, 'exactly'), exact), allowed), long, held),
-      svg, words,
       el('div', {className: 'live-controls'}, places),
       el('div', {className: 'live-buttons'},
         RTX.button('Pulse up', () => put(1)), RTX.button('Pulse down', () => put(-1)), RTX.button('No pulse here', () => put(0)),

@@ -127,15 +127,16 @@ RTX.part('widget-tune', (RTX) => {
       button('Take back', () => { given = given.slice(0, -2); written = []; draw(); tell() }))
 
     const choices = Object.fromEntries([...tunes.map((_, i) => [i, `tune ${i + 1}`]), [OWN, 'your own notes']])
-    body.append(
+    body.append(  // what is heard and seen stands above the fold
+      el('div', {className: 'live-buttons'}, select('Begin with', choices, now.tune, (value) => { now.tune = value; begin() }),
+        button('Continue', goOn), heard, button('Start again', begin)),
+      own, svg,
       el('div', {className: 'live-controls'},
-        select('Begin with', choices, now.tune, (value) => { now.tune = value; begin() }),
         radios('A frame is drawn', {one: 'one melody note', free: 'each note by itself'}, 'one', (value) => { now.one = value === 'one' }),
         range('Temperature', TEMPERATURES, TEMPERATURES.indexOf(now.temperature), (value) => { now.temperature = value }).label,
         range('Window M', WINDOWS, WINDOWS.indexOf(window), (value) => { now.window = value },
           (value) => value === window ? `${value}, as in training` : String(value)).label),
-      own, svg,
-      el('div', {className: 'live-buttons'}, button('Continue', goOn), heard, button('Start again', begin)), voice.element)
+      voice.element)
     begin()
     new IntersectionObserver(([entry]) => { if (!entry.isIntersecting) stop() }).observe(body)
   })
