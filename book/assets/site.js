@@ -81,3 +81,41 @@ addEventListener("DOMContentLoaded", () => {
   addEventListener("beforeprint", () => select.value === "none" && foldCode("main"));
   addEventListener("afterprint", () => foldCode(select.value));
 });
+
+// The line with which a section's figure draws a model (live.css) stands before the first mention of its name.
+const MODELS = {
+  "tanh RNN": "rnn", IRNN: "irnn", LSTM: "lstm", GRU: "gru", IndRNN: "indrnn", QRNN: "qrnn", minGRU: "mingru", LRU: "lru",
+  "RG-LRU": "rg-lru", S4D: "s4d", Mamba: "mamba", "Mamba-2": "mamba-2", RWKV: "rwkv", sLSTM: "slstm", mLSTM: "mlstm",
+  "linear attention": "linear-attention", RetNet: "retnet", DeltaNet: "deltanet", "Gated DeltaNet": "gated-deltanet",
+  TCN: "tcn", ByteNet: "bytenet", ConvS2S: "convs2s", "Neural GPU": "neural-gpu", "R-Transformer": "r-transformer",
+  Transformer: "transformer", "Transformer-XL": "transformer-xl",
+};
+const NAMES = Object.keys(MODELS).sort((one, other) => other.length - one.length).join("|");
+const NAMED = new RegExp(`(?<![\\w-])(${NAMES})(?![\\w-])`);
+function nameModels(section) {
+  const drawn = [...section.querySelectorAll(":scope > .cell figure.book-fig")].map((figure) => figure.textContent).join(" ");
+  const said = new Set();
+  const own = (node) => node.parentElement.closest("section") === section;
+  const inProse = (node) => own(node) && node.parentElement.closest("p, li") && !node.parentElement.closest("a, code, .math, .cell");
+  const walk = document.createTreeWalker(section, 4 /* texts */, (node) => (inProse(node) ? 1 : 2));
+  while (walk.nextNode()) {
+    const text = walk.currentNode;
+    const found = NAMED.exec(text.data);
+    if (!found) continue;
+    const name = text.splitText(found.index);
+    walk.currentNode = name.splitText(found[0].length).previousSibling;
+    if (said.has(found[0]) || !said.add(found[0]) || !drawn.includes(found[0])) continue;
+    const line = document.createElement("span");
+    line.className = "model-name";
+    line.innerHTML = `<svg class="live-${MODELS[found[0]]}" viewBox="0 0 36 8" aria-hidden="true"><path d="M0 4H36"/></svg>`;
+    name.replaceWith(line);
+    line.append(name);
+    walk.currentNode = name;
+  }
+}
+const LOOKS = new URL("live/live.css", document.currentScript.src).href;
+addEventListener("DOMContentLoaded", () => {
+  if (!document.querySelector("figure[data-live]")) return; // nor are its colours there
+  document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: LOOKS }));
+  for (const section of document.querySelectorAll(".bd-article section:has(> .cell figure.book-fig)")) nameModels(section);
+});
