@@ -38,3 +38,19 @@ addEventListener("beforeprint", () => {
   for (const fold of folds) fold.open = true;
   addEventListener("afterprint", () => folds.forEach((fold) => (fold.open = false)), { once: true });
 });
+
+// Whoever copies a formula gets its source.
+document.addEventListener("copy", (event) => {
+  const selection = getSelection();
+  if (selection.isCollapsed || !event.clipboardData) return;
+  const part = document.createElement("div");
+  for (let place = 0; place < selection.rangeCount; place++) part.append(selection.getRangeAt(place).cloneContents());
+  const formulas = part.querySelectorAll("mjx-container[data-tex]");
+  if (!formulas.length) return;
+  for (const formula of formulas) {
+    const mark = formula.hasAttribute("display") ? "$$" : "$";
+    formula.replaceWith(mark + formula.dataset.tex + mark);
+  }
+  event.clipboardData.setData("text/plain", part.textContent);
+  event.preventDefault();
+});
