@@ -11,12 +11,9 @@
 
   // ------------------------------------------------------------------------------------------------ words
 
-  const SIGNS = {}
-  const signs = 'infty ∞ to → leftarrow ← rightarrow → le ≤ leq ≤ ge ≥ geq ≥ ne ≠ neq ≠ approx ≈ times × cdot · cdots … dots … ldots … ' +
-    'odot ⊙ otimes ⊗ oplus ⊕ in ∈ sum ∑ prod ∏ partial ∂ sqrt √ top ᵀ pm ± sim ~ ell ℓ nabla ∇ mid | lVert ‖ rVert ‖ Vert ‖ prime ′ ' +
-    'alpha α beta β gamma γ delta δ epsilon ε varepsilon ε zeta ζ eta η theta θ kappa κ lambda λ mu μ nu ν xi ξ pi π rho ρ sigma σ tau τ ' +
-    'phi φ varphi φ chi χ psi ψ omega ω Delta Δ Gamma Γ Lambda Λ Sigma Σ Phi Φ Psi Ψ Omega Ω Theta Θ Pi Π'
-  signs.split(' ').forEach((sign, place, all) => place % 2 && (SIGNS[all[place - 1]] = sign))
+  const {SIGNS, ALIASES, MEANT} = window.SEARCH_WORDS
+  // What a chapter says last, or asks, is seldom the place that explains.
+  const ASIDE = /^(References|What (came|became|comes)|Where (this|they) led|Exercise|Claim audit|-{4}|(Two|Three) guesses)/
   const NAMES = 'exp|log|ln|tanh|sin|cos|min|max|arg|det|diag|Pr|lim|softmax'
   // A formula in letters that a sentence can hold, or nothing where it is more than that.
   const spelled = (tex) => {
@@ -26,7 +23,8 @@
       .replace(/\\(?:quad|qquad)\b|~/g, ' ').replace(/\{,\}/g, ',').replace(/\\([%_&#{}])/g, '$1')
       .replace(/\\d?frac\s*(\w|\{[^{}]*\})\s*(\w|\{[^{}]*\})/g, '$1/$2')
       .replace(new RegExp(`\\\\(${NAMES})(?![a-zA-Z])`, 'g'), '$1')
-      .replace(/\\([a-zA-Z]+) ?/g, (all, name) => SIGNS[name] ?? all)
+      .replace(/\\([a-zA-Z]+)/g, (all, name) => SIGNS[name] ?? all)
+      .replace(/([∂∇√∑∏]) /g, '$1')
       .replace(/[{}]/g, '').replace(/\s+/g, ' ').trim()
     return text.includes('\\') || text.length > 60 ? null : text
   }
@@ -49,10 +47,12 @@
     for (const [page, name, description, passages] of window.PASSAGES)
       passages.forEach(([anchor, title, text, lead], place) => {
         const api = page.startsWith(API) && place > 0 && title.includes('.')
-        entries.push({page, name, description, anchor: place ? anchor : '', title, text, lead, api})
+        const own = text.replace(/^Prerequisites:.*$/gm, '')
+        entries.push({page, name, description, anchor: place ? anchor : '', title, text: own, lead, api})
       })
     const vocabulary = new Map()  // from a stem to the passages that have it, with the counts
     for (const [place, entry] of entries.entries()) {
+      entry.nameWords = ` ${words(entry.name).join(' ')} `
       const own = entry.api ? entry.title.replace(/[._]/g, ' ') : entry.title
       const title = words(own), text = words(readable(entry.text))
       if (entry.api) title.push(...words(entry.title.split('.').pop()))
@@ -84,12 +84,13 @@
 
   // ------------------------------------------------------------------------------------------------ ranking
 
-  function rank(query) {
+  function rank(asked) {
+    const query = asked.replace(WORD, (word) => (Object.hasOwn(ALIASES, word.toLowerCase()) ? ALIASES[word.toLowerCase()] : word))
     const all = [...new Set((fold(query).match(WORD) ?? []))]
     const telling = all.filter((word) => !stopwords.includes(word) && !/^[a-z0-9_]$/.test(word))
     const wanted = [...new Set((telling.length ? telling : all.filter((word) => word.length > 1)).map(stem))]
     if (!wanted.length) return {results: [], wanted}
-    const phrase = ` ${words(query).join(' ')} `, {entries, mean} = index
+    const phrase = ` ${wanted.join(' ')} `, {entries, mean} = index
     const scores = new Map(), pageWords = new Map()
     for (const word of wanted) {
       const found = places(word)
@@ -104,32 +105,35 @@
       }
     }
     const whole = [...pageWords.values()].some((own) => own.size === wanted.length)
-    const leads = new Set(), found = []
+    const meant = (page) => MEANT[page].some((one) => ` ${words(one).join(' ')} ` === phrase)
+    const found = [], leads = new Set(Object.keys(MEANT).filter(meant))
     for (const [place, own] of scores) {
       const entry = entries[place], of = pageWords.get(entry.page)
-      if (whole && (entry.api || entry.page === GLOSSARY ? own.words : of.size) < wanted.length) continue
+      if (whole && !leads.has(entry.page) && (entry.api || entry.page === GLOSSARY ? own.words : of.size) < wanted.length) continue
       const together = own.words / wanted.length
       const said = (entry.titleWords.includes(phrase) ? 2 : 0) + (wanted.length > 1 && entry.textWords.includes(phrase) ? 1 : 0)
-      const often = [...of.values()].reduce((sum, score) => sum + Math.log(1 + score), 0)
-      const worth = WORTH.find(([start]) => entry.page.startsWith(start))[1]
-      const exact = entry.titleWords === phrase || (entry.api && fold(query).trim() === fold(entry.title.split('.').pop()))
+      const often = Math.min(...[...of.values()].map(Math.sqrt)) * of.size  // of the word that the page says least
+      const named = wanted.filter((word) => entry.nameWords.includes(` ${word} `)).length / wanted.length
+      const worth = WORTH.find(([start]) => entry.page.startsWith(start))[1] * (1 + named) * (ASIDE.test(entry.title) ? 0.4 : 1)
+      const exact = entry.api ? /[_.]/.test(query) && `.${entry.title}`.endsWith(`.${query.trim()}`) : entry.titleWords === phrase
       if (exact && entry.lead) leads.add(entry.lead)
-      found.push({...entry, exact, score: worth * (own.score * together * together * (1 + said) + 0.5 * often)})
+      found.push({...entry, exact, score: worth * (own.score * together * together * (1 + said) + 2 * often)})
     }
     return {results: ordered(found, leads), wanted}
   }
 
   // One result a page, but of the glossary and the library one each. The chapter to which an entry of the glossary sends its
-  // readers comes before that entry; names of the library come last, unless it was one that was looked for.
+  // readers, else the best one, comes before that entry; names of the library come last, unless one was typed.
   function ordered(found, leads) {
     const best = new Map()
     for (const one of found) {
       const key = one.api || one.page === GLOSSARY ? `${one.page}#${one.anchor}` : one.page
       if (one.score > (best.get(key)?.score ?? -1)) best.set(key, one)
     }
+    const chapters = [...best.values()].filter(({page}) => page.startsWith(CHAPTER)).sort((a, b) => b.score - a.score)
     const level = (one) => {
-      if (leads.has(one.page)) return 5
-      if (one.exact && (one.page === GLOSSARY || one.api)) return 4
+      if (leads.size ? leads.has(one.page) : one === chapters[0]) return 5
+      if (one.exact && (one.page === GLOSSARY || one.api)) return one.api ? 6 : 4
       return one.page.startsWith(CHAPTER) ? 3 : one.page.startsWith(API) ? 1 : 2
     }
     return [...best.values()].sort((a, b) => level(b) - level(a) || b.score - a.score)
@@ -137,7 +141,7 @@
 
   // ------------------------------------------------------------------------------------------------ results
 
-  const SHORT = /(?:\b(?:et al|e\.g|i\.e|cf|vs|Fig|Eq|Sec|No|pp?)|\b[A-Z])\.$/
+  const SHORT = /(?:\b(?:et al|e\.g|i\.e|cf|vs|figs?|eqs?|secs?|no|pp?)|\b[A-Z])\.$/i, END = /[.!?:][”"’)]?$/
   function sentences(text) {
     const found = []
     for (const paragraph of text.split('\n')) {
@@ -154,18 +158,17 @@
   }
 
   // The sentence with most of the words, a whole one, with the next where both are short.
-  function excerpt({text, description}, wanted) {
+  function excerpt({anchor, text, description}, wanted) {
     const all = sentences(text).map(readable)
     const value = (sentence) => {
       const own = new Set(words(sentence))
       const hits = wanted.filter((word) => own.has(word) || [...own].some((other) => word.length > 3 && other.includes(word))).length
-      const whole = /[.!?:][”"’)]?$/.test(sentence)
-      return 10 * hits - (sentence.includes('…') ? 3 : 0) - (whole ? 0 : 4) - (sentence.length > 300 ? 5 : 0)
+      return 10 * hits - (sentence.includes('…') ? 3 : 0) - (END.test(sentence) ? 0 : 11) - (sentence.length > 300 ? 5 : 0)
     }
     const values = all.map(value), place = values.indexOf(Math.max(...values))
-    if (place < 0) return description
-    const next = all[place + 1]
-    return next && all[place].length + next.length < 200 && !next.includes('…') ? `${all[place]} ${next}` : all[place]
+    if (!(values[place] > 0)) return (anchor && all.find((one) => END.test(one) && !one.includes('…'))) || description || all[0] || ''
+    const next = all[place + 1] ?? '…'
+    return all[place].length + next.length < 200 && END.test(next) && !next.includes('…') ? `${all[place]} ${next}` : all[place]
   }
 
   function marked(element, text, wanted) {

@@ -27,7 +27,7 @@ def read(app: Sphinx) -> None:
 def describe(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], doctree: Any) -> None:
     """Hand the page's text to the extension that writes the tags; where there is none, it takes the first words."""
     if pagename == "search":
-        for name in ("language_data.js", "passages.js", "search.js"):
+        for name in ("language_data.js", "passages.js", "search-words.js", "search.js"):
             app.add_js_file(name, defer="defer")
     text = app.config.descriptions.get(pagename)
     if text and doctree is not None:
@@ -37,14 +37,19 @@ def describe(app: Sphinx, pagename: str, _template: str, context: dict[str, Any]
 
 
 def said(node: nodes.Node) -> str:
-    """The words of a node, its formulas between dollar signs."""
+    """The words of a node, its formulas between dollar signs, without HTML."""
     if isinstance(node, nodes.math):
         return f"${node.astext()}$"
-    return "".join(map(said, node.children)) if node.children else node.astext() * isinstance(node, nodes.Text)
+    if isinstance(node, (nodes.Text, nodes.raw)):
+        return node.astext() if isinstance(node, nodes.Text) else ""
+    return "".join(map(said, node.children))
 
 
 def passages(doctree: nodes.document, leads: bool = False) -> list[list[str]]:
-    """Anchor, title and paragraphs of each section and documented name; where `leads`, the chapter that it names."""
+    """Anchor, title and text of each section and documented name, of which the first paragraph says what it is.
+
+    Where `leads`, the chapter that a section names first, too.
+    """
     found: list[list[str]] = []
     for node in doctree.findall(nodes.Element):
         if isinstance(node, addnodes.desc_signature) and node["ids"]:
@@ -52,7 +57,8 @@ def passages(doctree: nodes.document, leads: bool = False) -> list[list[str]]:
         elif isinstance(node, nodes.title) and isinstance(node.parent, nodes.section):
             found.append([node.parent["ids"][0], node.astext(), ""])
         elif isinstance(node, nodes.paragraph) and found:
-            found[-1][2] += said(node) + "\n"
+            named = found[-1][0] == found[-1][1]
+            found[-1][2] += "" if named and found[-1][2] else said(node) + "\n"
         elif leads and "notebooks/" in node.get("refuri", "") and len(found[-1]) == 3:
             found[-1].append(f"notebooks/{Path(node['refuri'].partition('#')[0]).stem}")
     return found
