@@ -4,7 +4,7 @@ const browser = [
   'AudioContext', 'Blob', 'DOMException', 'HTMLElement', 'Intl', 'IntersectionObserver', 'MessageChannel', 'MouseEvent',
   'MutationObserver',
   'ResizeObserver', 'SVGElement', 'TextDecoder', 'TextEncoder', 'URL', 'Worker', 'atob', 'btoa', 'cancelAnimationFrame',
-  'clearInterval', 'clearTimeout', 'console', 'document', 'getComputedStyle', 'history', 'localStorage', 'location',
+  'clearInterval', 'clearTimeout', 'console', 'document', 'getComputedStyle', 'getSelection', 'history', 'localStorage', 'location',
   'matchMedia', 'navigator', 'performance', 'postMessage', 'queueMicrotask', 'requestAnimationFrame', 'sessionStorage',
   'setInterval', 'setTimeout', 'structuredClone', 'window', 'addEventListener', 'removeEventListener',
 ]

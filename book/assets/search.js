@@ -1,49 +1,215 @@
-// How the search page ranks what it found: chapters, then the other pages of the book, then the library's. An entry of
-// the glossary follows the chapter that it sends its readers to, which an entry of the index puts first.
-// Sphinx puts this before its own script, which hands over each result (html_search_scorer).
-const RANKS = [
-  [/^notebooks\//, 200],
-  [/^book\/glossary#/, 240],
-  [/^book\/api(\/|#|$)/, 0],
-  [/./, 100],
-];
+// The search page. It ranks passages, the sections of the book's pages and the names of the library, and shows of each
+// page the best one with the sentence that says it. PASSAGES come in a script of their own (book/rtx_book/sphinx/previews.py),
+// the stemmer and the words that say nothing from Sphinx. No request goes out, so pages opened from files search alike.
+/* global Stemmer, URLSearchParams, stopwords */
+{
+  const CHAPTER = 'notebooks/', GLOSSARY = 'book/glossary', API = 'book/api/'
+  const MOST = 40  // results shown
+  const K1 = 1.2, B = 0.6  // of the BM25 score of a passage
+  const TITLE = 4  // times that a word of a title counts
+  const WORTH = [[CHAPTER, 1.5], [GLOSSARY, 1.1], ['book/notation', 0.8], [API, 0.3], ['book/records', 0.3], ['', 0.7]]
 
-// eslint-disable-next-line no-unused-vars, no-var -- the name that Sphinx looks for
-var Scorer = {
-  score: ([page, , anchor, , score]) => score + RANKS.find(([pattern]) => pattern.test(page + anchor))[1],
-  objNameMatch: 11,
-  objPartialMatch: 6,
-  objPrio: { 0: 15, 1: 5, 2: -5 },
-  objPrioDefault: 0,
-  title: 15,
-  partialTitle: 7,
-  term: 5,
-  partialTerm: 2,
-};
+  // ------------------------------------------------------------------------------------------------ words
 
-/* global Search */
-// Sphinx 7 looks a word up as a property of an object, where "constructor" and "__proto__" find what every object has.
-// Its tables lose what they inherit, except what it asks of them.
-if (typeof Search !== "undefined") {
-  const { setIndex } = Search;
-  const bare = Object.assign(Object.create(null), { hasOwnProperty: Object.prototype.hasOwnProperty });
-  Search.setIndex = (index) => {
-    [index.terms, index.titleterms].forEach((table) => Object.setPrototypeOf(table, bare));
-    setIndex(index);
-  };
+  const {SIGNS, ALIASES, MEANT} = window.SEARCH_WORDS
+  // What a chapter says last, or asks, is seldom the place that explains.
+  const ASIDE = /^(References|What (came|became|comes)|Where (this|they) led|Exercise|Claim audit|-{4}|(Two|Three) guesses)/
+  const NAMES = 'exp|log|ln|tanh|sin|cos|min|max|arg|det|diag|Pr|lim|softmax'
+  // A formula in letters that a sentence can hold, or nothing where it is more than that.
+  const spelled = (tex) => {
+    const text = tex
+      .replace(/\\(?:mathrm|mathbf|mathcal|mathbb|boldsymbol|operatorname|text|textrm|bar|hat|tilde)\s*\{([^{}]*)\}/g, '$1')
+      .replace(/\\(?:left|right|big|Big|bigl|bigr|displaystyle|limits|!|;|,|:)(?![a-zA-Z])/g, ' ')
+      .replace(/\\(?:quad|qquad)\b|~/g, ' ').replace(/\{,\}/g, ',').replace(/\\([%_&#{}])/g, '$1')
+      .replace(/\\d?frac\s*(\w|\{[^{}]*\})\s*(\w|\{[^{}]*\})/g, '$1/$2')
+      .replace(new RegExp(`\\\\(${NAMES})(?![a-zA-Z])`, 'g'), '$1')
+      .replace(/\\([a-zA-Z]+)/g, (all, name) => SIGNS[name] ?? all)
+      .replace(/([∂∇√∑∏]) /g, '$1')
+      .replace(/[{}]/g, '').replace(/\s+/g, ' ').trim()
+    return text.includes('\\') || text.length > 60 ? null : text
+  }
+  const readable = (text) => text.replace(/\$([^$]*)\$/g, (_, tex) => spelled(tex) ?? '…')
+
+  const WORD = /[\p{L}\p{N}_]+/gu
+  const stemmer = new Stemmer(), stems = new Map()
+  const stem = (word) => {
+    if (!stems.has(word)) stems.set(word, /^[a-z]+$/.test(word) ? stemmer.stemWord(word) : word)
+    return stems.get(word)
+  }
+  const fold = (text) => text.toLowerCase().normalize('NFKD').replace(/\p{M}/gu, '')
+  const words = (text) => (fold(text).match(WORD) ?? []).map(stem)
+
+  // ------------------------------------------------------------------------------------------------ the index
+
+  let index = null
+  function build() {
+    const entries = []
+    for (const [page, name, description, passages] of window.PASSAGES)
+      passages.forEach(([anchor, title, text, lead], place) => {
+        const api = page.startsWith(API) && place > 0 && title.includes('.')
+        const own = text.replace(/^Prerequisites:.*$/gm, '')
+        entries.push({page, name, description, anchor: place ? anchor : '', title, text: own, lead, api})
+      })
+    const vocabulary = new Map()  // from a stem to the passages that have it, with the counts
+    for (const [place, entry] of entries.entries()) {
+      entry.nameWords = ` ${words(entry.name).join(' ')} `
+      const own = entry.api ? entry.title.replace(/[._]/g, ' ') : entry.title
+      const title = words(own), text = words(readable(entry.text))
+      if (entry.api) title.push(...words(entry.title.split('.').pop()))
+      entry.titleWords = ` ${title.join(' ')} `
+      entry.textWords = ` ${text.join(' ')} `
+      entry.length = text.length + TITLE * title.length
+      const count = (word, weight) => {
+        if (!vocabulary.has(word)) vocabulary.set(word, new Map())
+        const places = vocabulary.get(word)
+        places.set(place, (places.get(place) ?? 0) + weight)
+      }
+      text.forEach((word) => count(word, 1))
+      title.forEach((word) => count(word, TITLE))
+    }
+    const mean = entries.reduce((sum, entry) => sum + entry.length, 0) / entries.length
+    index = {entries, vocabulary, mean}
+  }
+
+  // The passages with a word, or, where no passage has it, with words that contain it.
+  function places(word) {
+    const {vocabulary} = index
+    if (vocabulary.has(word)) return vocabulary.get(word)
+    const found = new Map()
+    if (word.length > 2)
+      for (const [other, counts] of vocabulary)
+        if (other.includes(word)) for (const [place, count] of counts) found.set(place, (found.get(place) ?? 0) + count / 2)
+    return found
+  }
+
+  // ------------------------------------------------------------------------------------------------ ranking
+
+  function rank(asked) {
+    const query = asked.replace(WORD, (word) => (Object.hasOwn(ALIASES, word.toLowerCase()) ? ALIASES[word.toLowerCase()] : word))
+    const all = [...new Set((fold(query).match(WORD) ?? []))]
+    const telling = all.filter((word) => !stopwords.includes(word) && !/^[a-z0-9_]$/.test(word))
+    const wanted = [...new Set((telling.length ? telling : all.filter((word) => word.length > 1)).map(stem))]
+    if (!wanted.length) return {results: [], wanted}
+    const phrase = ` ${wanted.join(' ')} `, {entries, mean} = index
+    const scores = new Map(), pageWords = new Map()
+    for (const word of wanted) {
+      const found = places(word)
+      const weight = Math.log(1 + (entries.length - found.size + 0.5) / (found.size + 0.5))
+      for (const [place, count] of found) {
+        const {page, length} = entries[place]
+        const score = weight * count * (K1 + 1) / (count + K1 * (1 - B + B * length / mean))
+        const own = scores.get(place) ?? {score: 0, words: 0}
+        scores.set(place, {score: own.score + score, words: own.words + 1})
+        if (!pageWords.has(page)) pageWords.set(page, new Map())
+        pageWords.get(page).set(word, (pageWords.get(page).get(word) ?? 0) + score)
+      }
+    }
+    const whole = [...pageWords.values()].some((own) => own.size === wanted.length)
+    const meant = (page) => MEANT[page].some((one) => ` ${words(one).join(' ')} ` === phrase)
+    const found = [], leads = new Set(Object.keys(MEANT).filter(meant))
+    for (const [place, own] of scores) {
+      const entry = entries[place], of = pageWords.get(entry.page)
+      if (whole && !leads.has(entry.page) && (entry.api || entry.page === GLOSSARY ? own.words : of.size) < wanted.length) continue
+      const together = own.words / wanted.length
+      const said = (entry.titleWords.includes(phrase) ? 2 : 0) + (wanted.length > 1 && entry.textWords.includes(phrase) ? 1 : 0)
+      const often = Math.min(...[...of.values()].map(Math.sqrt)) * of.size  // of the word that the page says least
+      const named = wanted.filter((word) => entry.nameWords.includes(` ${word} `)).length / wanted.length
+      const worth = WORTH.find(([start]) => entry.page.startsWith(start))[1] * (1 + named) * (ASIDE.test(entry.title) ? 0.4 : 1)
+      const exact = entry.api ? /[_.]/.test(query) && `.${entry.title}`.endsWith(`.${query.trim()}`) : entry.titleWords === phrase
+      if (exact && entry.lead) leads.add(entry.lead)
+      found.push({...entry, exact, score: worth * (own.score * together * together * (1 + said) + 2 * often)})
+    }
+    return {results: ordered(found, leads), wanted}
+  }
+
+  // One result a page, but of the glossary and the library one each. The chapter to which an entry of the glossary sends its
+  // readers, else the best one, comes before that entry; names of the library come last, unless one was typed.
+  function ordered(found, leads) {
+    const best = new Map()
+    for (const one of found) {
+      const key = one.api || one.page === GLOSSARY ? `${one.page}#${one.anchor}` : one.page
+      if (one.score > (best.get(key)?.score ?? -1)) best.set(key, one)
+    }
+    const chapters = [...best.values()].filter(({page}) => page.startsWith(CHAPTER)).sort((a, b) => b.score - a.score)
+    const level = (one) => {
+      if (leads.size ? leads.has(one.page) : one === chapters[0]) return 5
+      if (one.exact && (one.page === GLOSSARY || one.api)) return one.api ? 6 : 4
+      return one.page.startsWith(CHAPTER) ? 3 : one.page.startsWith(API) ? 1 : 2
+    }
+    return [...best.values()].sort((a, b) => level(b) - level(a) || b.score - a.score)
+  }
+
+  // ------------------------------------------------------------------------------------------------ results
+
+  const SHORT = /(?:\b(?:et al|e\.g|i\.e|cf|vs|figs?|eqs?|secs?|no|pp?)|\b[A-Z])\.$/i, END = /[.!?:][”"’)]?$/
+  function sentences(text) {
+    const found = []
+    for (const paragraph of text.split('\n')) {
+      let open = ''
+      for (const part of paragraph.split(/(?<=[.!?][”"’)]?)\s+(?=[\p{Lu}“"(\d$])/u)) {
+        open = open ? `${open} ${part}` : part
+        if (SHORT.test(open)) continue
+        found.push(open)
+        open = ''
+      }
+      if (open) found.push(open)
+    }
+    return found.filter((one) => /\p{L}/u.test(one))
+  }
+
+  // The sentence with most of the words, a whole one, with the next where both are short.
+  function excerpt({anchor, text, description}, wanted) {
+    const all = sentences(text).map(readable)
+    const value = (sentence) => {
+      const own = new Set(words(sentence))
+      const hits = wanted.filter((word) => own.has(word) || [...own].some((other) => word.length > 3 && other.includes(word))).length
+      return 10 * hits - (sentence.includes('…') ? 3 : 0) - (END.test(sentence) ? 0 : 11) - (sentence.length > 300 ? 5 : 0)
+    }
+    const values = all.map(value), place = values.indexOf(Math.max(...values))
+    if (!(values[place] > 0)) return (anchor && all.find((one) => END.test(one) && !one.includes('…'))) || description || all[0] || ''
+    const next = all[place + 1] ?? '…'
+    return all[place].length + next.length < 200 && END.test(next) && !next.includes('…') ? `${all[place]} ${next}` : all[place]
+  }
+
+  function marked(element, text, wanted) {
+    let end = 0
+    for (const match of text.matchAll(WORD)) {
+      const own = words(match[0])[0] ?? ''
+      if (!wanted.some((word) => own === word || (word.length > 3 && own.includes(word)))) continue
+      element.append(text.slice(end, match.index))
+      element.appendChild(document.createElement('span')).className = 'highlighted'
+      element.lastChild.textContent = match[0]
+      end = match.index + match[0].length
+    }
+    element.append(text.slice(end))
+  }
+
+  function show(query) {
+    const box = document.getElementById('search-results')
+    const add = (tag, kind, text) => Object.assign(box.appendChild(document.createElement(tag)), {className: kind, textContent: text})
+    add('h2', '', 'Search Results')
+    const summary = add('p', 'search-summary', '')
+    const list = add('ul', 'search', '')
+    build()
+    const {results, wanted} = rank(query)
+    for (const one of results.slice(0, MOST)) {
+      const item = list.appendChild(document.createElement('li')), link = item.appendChild(document.createElement('a'))
+      link.href = `${one.page}.html${one.anchor ? `#${one.anchor}` : ''}`
+      link.textContent = one.api ? one.title : one.anchor ? `${one.name} > ${one.title}` : one.name
+      const said = item.appendChild(document.createElement('p'))
+      said.className = 'context'
+      marked(said, excerpt(one, wanted), wanted)
+    }
+    summary.textContent = results.length
+      ? `Search finished, found ${results.length} page${results.length > 1 ? 's' : ''} matching the search query.`
+      : 'Your search did not match any documents. Please make sure that all words are spelled correctly.'
+    // The page that is opened next marks the words (sphinx_highlight.js).
+    try { localStorage.setItem('sphinx_highlight_terms', (fold(query).match(WORD) ?? []).join(' ')) } catch { /* not kept, then */ }
+  }
+
+  addEventListener('DOMContentLoaded', () => {
+    const query = new URLSearchParams(location.search).get('q')
+    for (const field of document.querySelectorAll('input[name="q"]')) field.value = query
+    if (query?.trim()) show(query)
+  })
 }
-
-// A page opened from a file may not read another, so Sphinx shows no excerpts. What a link to the page says stands there
-// then; DESCRIPTIONS come in a script of their own (book/rtx_book/sphinx/previews.py).
-if (location.protocol === "file:")
-  addEventListener("DOMContentLoaded", () => {
-    const list = document.getElementById("search-results");
-    if (!list) return;  // the theme loads this on every page
-    const describe = (item) => {
-      const [page, anchor] = item.querySelector("a").getAttribute("href").split("?")[0].split("#");
-      const text = !anchor && window.DESCRIPTIONS?.[page.replace(/\.html$/, "")];
-      if (text) item.appendChild(document.createElement("p")).textContent = text;
-    };
-    const look = (changes) => changes.flatMap(({ addedNodes }) => [...addedNodes]).filter((node) => node.matches?.("li")).forEach(describe);
-    new MutationObserver(look).observe(list, { childList: true, subtree: true });
-  });

@@ -119,3 +119,19 @@ addEventListener("DOMContentLoaded", () => {
   document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: LOOKS }));
   for (const section of document.querySelectorAll(".bd-article section:has(> .cell figure.book-fig)")) nameModels(section);
 });
+
+// A copied formula is its source.
+document.addEventListener("copy", (event) => {
+  const selection = getSelection();
+  if (selection.isCollapsed || !event.clipboardData) return;
+  const part = document.createElement("div");
+  for (let place = 0; place < selection.rangeCount; place++) part.append(selection.getRangeAt(place).cloneContents());
+  const formulas = part.querySelectorAll("mjx-container[data-tex]");
+  if (!formulas.length) return;
+  for (const formula of formulas) {
+    const mark = formula.hasAttribute("display") ? "$$" : "$";
+    formula.replaceWith(mark + formula.dataset.tex + mark);
+  }
+  event.clipboardData.setData("text/plain", part.textContent);
+  event.preventDefault();
+});

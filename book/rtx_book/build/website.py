@@ -1,5 +1,6 @@
 """From executed notebooks to the site: a staged tree, Jupyter Book over it, and one step that publishes."""
 
+import base64
 import hashlib
 import json
 import os
@@ -183,6 +184,27 @@ def stage(files: Mapping[str, bytes], staged: Path) -> None:
 # ------------------------------------------------------------------------------------------------ the site
 
 
+def lighten(html: Path, modules: Path) -> None:
+    """Set the formulas, and keep of styles and icons what the pages use (`lighten.js`); without npm they stay."""
+    program = node.command("node")
+    if program is None or not (modules / "mathjax").is_dir():
+        return
+    command = [*program, str(Path(__file__).with_name("lighten.js")), str(html), str(modules)]
+    answer = subprocess.run(command, capture_output=True, text=True)
+    if answer.returncode:
+        raise BuildError(f"the pages cannot be made light: {answer.stderr[-800:]}")
+    sheet, fonts = html / "_static" / "all.css", html / "_static" / "vendor" / "fontawesome" / "webfonts"
+    css = sheet.read_text(encoding="utf-8")
+    letters = ",".join(re.findall(r'content:"\\([ef][0-9a-f]{3})"', css))
+    for font in fonts.glob("*.ttf"):
+        options = [f"--unicodes={letters}", "--flavor=woff", "--layout-features="]
+        subprocess.run([sys.executable, "-m", "fontTools.subset", str(font), *options], check=True)
+        icons = base64.b64encode(font.with_suffix(".subset.woff").read_bytes()).decode()
+        css = re.sub(rf"url\([^)]*{font.stem}\.woff2\)[^;}}]*", f"url(data:font/woff;base64,{icons})", css)
+    sheet.write_text(css, encoding="utf-8")
+    shutil.rmtree(fonts, ignore_errors=True)
+
+
 def site_key(root: Path, files: Mapping[str, bytes]) -> str:
     """Hash of all that decides the site: staged files, the library (docstrings, scripts), packages, this script."""
     digest = hashlib.sha256("\n".join(installed_versions((root / "requirements.txt").read_text())).encode())
@@ -226,6 +248,7 @@ def build_site(root: Path, build: Path, executed: Path | None) -> None:
         start = time.monotonic()
         stage(files, staged)
         html = run_sphinx(root, staged, build / "sphinx.log")
+        lighten(html, build / "npm" / "node_modules")
         mark.unlink(missing_ok=True)
         publish(html, root, site)
         mark.write_text(key)

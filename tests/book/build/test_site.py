@@ -183,11 +183,12 @@ def test_publishing_without_a_repository_or_an_author_fails(repo, capsys):
 def test_buttons_and_previews_need_a_repository(tmp_path, slug, buttons):
     options = {"repository_url": f"https://github.com/{slug}", "launch_buttons": {"colab_url": "x"}}
     options |= {"use_repository_button": True, "use_download_button": True}
-    config = SimpleNamespace(html_theme_options=options, mathjax_path="cdn", ogp_site_url="", html_baseurl="")
+    config = SimpleNamespace(html_theme_options=options, mathjax_path="cdn", html_baseurl="", ogp_image="site.png")
     book_site.configure(SimpleNamespace(confdir=tmp_path), config)
     assert ("launch_buttons" in options, "repository_url" in options) == (buttons, buttons)
     assert options["use_download_button"] and config.mathjax_path == "cdn"
     assert config.ogp_site_url == config.html_baseurl == ("https://some-one.github.io/book/" if buttons else "")
+    assert bool(config.ogp_image) == buttons, "no picture without the address that a preview needs"
 
 
 # ---------------------------------------------------------------------------------------------- the commands

@@ -90,9 +90,26 @@ def test_no_file_names_the_place_where_it_was_built(site):
     assert not {name: found for name, found in faults.items() if found}
 
 
-def test_search_index_knows_every_page(site):
-    index = (site.folder / "searchindex.js").read_text(encoding="utf-8")
-    assert not [name for name in TOC if f'"{name.removesuffix(".html")}"' not in index]
+def test_the_search_knows_every_page_and_reads_no_other_index(site, pages):
+    known = (site.folder / "_static" / "passages.js").read_text(encoding="utf-8")
+    assert not [name for name in TOC if f'["{name.removesuffix(".html")}","' not in known]
+    scripts = re.compile(r"passages\.js|searchindex\.js|searchtools\.js")
+    asking = {name: scripts.findall(page.text) for name, page in pages.items()}
+    assert {name: files for name, files in asking.items() if files} == {"search.html": ["passages.js"]}
+
+
+def test_one_sheet_and_no_script_come_before_the_first_paint(pages):
+    """Formulas are set when the site is built, and the icons that some page has are in the sheet."""
+    for name in TOC:
+        head = pages[name].soup.head
+        sheets = [link["href"] for link in head.select('link[rel="stylesheet"]')]
+        assert [re.sub(r"^[./]+|\?.*", "", sheet) for sheet in sheets] == ["_static/all.css"]
+        assert not [tag for tag in pages[name].soup.select("script[src]") if not tag.has_attr("defer")], name
+        assert "mathjax" not in pages[name].text.lower().replace('class="mathjax"', ""), name
+    sheet = (pages[TOC[0]].site / "_static" / "all.css").read_text(encoding="utf-8")
+    assert ".fa-magnifying-glass" in sheet and ".fa-people-group" not in sheet
+    asked = set(re.findall(r"url\(([^)]+)\)", re.sub(r'url\("?data:[^)]*\)', "", sheet)))
+    assert asked and not [path for path in asked if not (pages[TOC[0]].site / "_static" / path.strip("\"'")).is_file()]
 
 
 def test_bibliography_is_there(pages):

@@ -152,39 +152,17 @@ def test_every_page_has_a_text_of_its_own_that_a_link_can_show():
     )
 
 
-def section(title, *content):
-    return nodes.section("", nodes.title("", title), *content)
-
-
-def glossary():
-    """Two terms, the second under a heading of its own, in the form that a page has while it is read."""
-
-    def link(target):
-        return addnodes.pending_xref("", reftype="doc", reftarget=target)
-
+def test_what_the_search_reads_of_a_page():
+    """Sections and documented names with their words; of an entry of the glossary the chapter that it names first."""
+    link = nodes.reference("", "Gates", refuri="../notebooks/gates.html#the-gru")
+    words = nodes.paragraph("", "", nodes.Text("A state "), nodes.math("", "h_t"), nodes.raw("", "<b>"), link)
     page = new_document("page")
-    page += section(
-        "Glossary",
-        nodes.paragraph("", "", link("notation")),
-        section("Nats", nodes.paragraph("", "", link("/notebooks/a"), link("/notebooks/b"))),
-        section("Tasks", section("Copy memory", nodes.paragraph("", "", link("/notebooks/b")))),
-        section("Record", nodes.paragraph("", "", link("records"))),
-    )
-    return page
-
-
-def test_a_term_of_the_glossary_leads_to_the_chapter_that_it_names_first():
-    terms = {"Nats": "notebooks/a", "Copy memory": "notebooks/b", "Record": "records"}
-    assert dict(previews.terms(glossary())) == terms
-    app = SimpleNamespace(env=SimpleNamespace(docname=previews.GLOSSARY))
-    previews.index(app, glossary())
-    chapter = new_document("notebooks/b")
-    previews.lead(app, chapter, "notebooks/b")
-    (entry,) = chapter.findall(addnodes.index)
-    assert entry["entries"] == [("single", "Copy memory", "", "main", None)]
-    other = new_document("records")
-    previews.lead(app, other, "records")
-    assert not list(other.findall(addnodes.index))
+    page += nodes.section("", nodes.title("", "State"), words, ids=["state"])
+    page += addnodes.desc_signature("fit(model)", ids=["rtx_lib.training.fit"])
+    assert previews.passages(page, leads=True) == [
+        ["state", "State", "A state $h_t$Gates\n", "notebooks/gates"],
+        ["rtx_lib.training.fit", "rtx_lib.training.fit", ""],
+    ]
 
 
 # ---------------------------------------------------------------------------------------------- light pages
@@ -192,6 +170,7 @@ def test_a_term_of_the_glossary_leads_to_the_chapter_that_it_names_first():
 HEAD = (
     '<script>window.MathJax = {"options": {}}</script>\n<script defer="defer" src="../_static/vendor/mathjax/tex.js">'
     '</script>\n<script defer src="../_static/scripts/fontawesome.js?digest=1"></script>\n<script src="a.js"></script>'
+    '<script src="../searchindex.js"></script>'
 )
 
 
@@ -202,7 +181,8 @@ def test_a_page_loads_what_it_needs():
     assert "mathjax" in maths and "window.MathJax" in maths and "fontawesome" not in maths
 
 
-def test_a_title_is_not_said_twice():
+def test_a_title_is_not_said_twice_and_a_preview_has_no_relative_address():
+    assert book_site.repaired('<meta property="og:url" content="book/a.html" />\n') == ""
     assert book_site.repaired("<title>A book &#8212; A book</title>") == "<title>A book</title>"
     assert book_site.repaired("<title>Gates &#8212; A book</title>") == "<title>Gates &#8212; A book</title>"
 
@@ -225,7 +205,7 @@ def test_all_runs_of_the_race_are_one_file_beside_the_records(tmp_path):
 
 def test_idle_files_of_the_theme_are_left_out_and_the_sitemap_needs_an_address(tmp_path):
     kept = ["scripts/bootstrap.js", "vendor/fa/solid.woff2", "styles/theme.css", "scripts/fontawesome.css"]
-    idle = ["scripts/bootstrap.js.map", "vendor/fa/solid.ttf", "locales/de/a.po", "scripts/fontawesome.js"]
+    idle = ["scripts/bootstrap.js.map", "locales/de/a.po", "scripts/fontawesome.js"]
     for name in [*kept, *idle]:
         (tmp_path / "_static" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "_static" / name).touch()
