@@ -106,7 +106,7 @@ def order_explorer(text: str, order: Sequence[int], *, title: str | None = None,
         f'<input type="text" value="{html.escape(text)}" maxlength="70" '
         'autocomplete="off" spellcheck="false"></label>'
         f'<div class="ways" role="group" aria-label="orders">{buttons}</div></div>'
-        "<p>Press the words in the order in which they are to be predicted; the others are context.</p>"
+        "<p>Press the words in the order of their prediction; the others are context.</p>"
         '<div class="words" role="group" aria-label="words of the sentence"></div>'
         '<p class="said" role="status"></p><ol class="asked"></ol><div class="masks"></div></div>'
     )

@@ -83,8 +83,8 @@ RTX.part('widget-fields', (RTX) => {
       show()
     }
     const choices = {
-      across: select('To the right, beyond the line of', names, across, (task) => choose('across', 'up', task)),
-      up: select('upwards, beyond that of', names, up, (task) => choose('up', 'across', task)),
+      across: select('To the right:', names, across, (task) => choose('across', 'up', task)),
+      up: select('Upwards:', names, up, (task) => choose('up', 'across', task)),
     }
     body.append(el('div', {className: 'live-controls fields-tasks'}, choices.across, choices.up),
       el('div', {className: 'fields'}, [1, 3, 0, 2].map((k) => boxes[k].box)), told, out, said.element)

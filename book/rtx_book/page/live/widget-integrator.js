@@ -127,13 +127,11 @@ RTX.part('widget-integrator', (RTX) => {
       own(false)
       show()
     })
-    body.append(
-      el('div', {className: 'live-buttons integrator-inputs'}, button('Pulse', () => put('pulse')), button('Step', () => put('step')),
-        button('Noise, two marks', () => put('marks')), button('Nothing', () => { u = Array(T).fill(0); show(true) })),
-      given.svg,
-      el('div', {className: 'live-buttons'}, mode, button('All the same', () => pace(Array(T).fill(now.size))),
+    body.append(given.svg, paced.svg, picture,
+      el('div', {className: 'live-buttons integrator-inputs'}, mode, button('All the same', () => pace(Array(T).fill(now.size))),
         button('Write only the marks', write)),
-      paced.svg, picture, el('p', {className: 'live-task integrator-told'}, title, words), said.element,
+      el('div', {className: 'live-buttons integrator-inputs'}, button('Pulse', () => put('pulse')), button('Step', () => put('step')),
+        button('Noise, two marks', () => put('marks')), button('Nothing', () => { u = Array(T).fill(0); show(true) })), el('p', {className: 'live-task integrator-told'}, title, words), said.element,
       more('Rates, rules, and how to draw by keyboard', el('div', {className: 'live-controls integrator-sliders'},
         size.label, slider('rate A', 'alpha', tenths(0, 4).reverse(), (v) => short(-v)), slider('turn ω', 'omega', tenths(0, 4)),
         slider('write B', 'B', tenths(-2, 2)), slider('read C', 'C', tenths(-2, 2))),

@@ -2,7 +2,7 @@
 // answer, and two maps show at which place each place looks. The reader types, and takes a layer away.
 RTX.part('widget-lookup', (RTX) => {
   const {el, check, button, more, voice, BitReader} = RTX
-  const MOST = 64, PAUSE = 700, LEFT = 20, FOOT = 20, LEAST = 10, WIDEST = 16, FAINT = 0.005
+  const MOST = 64, PAUSE = 700, LEFT = 20, FOOT = 20, LEAST = 10, WIDEST = 14, FAINT = 0.005
   const LETTERS = 'abcdefghijklmnopqrstuvwxyz', DIGITS = '0123456789', GAP = /[\s,]/g
   const largest = (values) => values.indexOf(Math.max(...values))
   const percent = (v) => `${Math.round(100 * v)}\u00a0%`
