@@ -17,7 +17,8 @@ RTX.part('widget-gaps', (RTX) => {
     const input = el('input', {type: 'text', value: text, className: 'gaps-input', spellcheck: false, autocomplete: 'off',
       autocapitalize: 'off', maxLength: 300, oninput: () => read()})
     const strip = el('div', {className: 'gaps-strip', role: 'group', 'aria-label': 'Words: press one to hide it or show it'})
-    const guesses = el('div', {className: 'gaps-guesses'}), filled = el('ul', {className: 'gaps-filled'})
+    const guesses = el('div', {className: 'gaps-guesses', tabIndex: 0, role: 'group', 'aria-label': 'Guesses for each gap'})
+    const filled = el('ul', {className: 'gaps-filled', tabIndex: 0, 'aria-label': 'Texts that it filled'})
     const note = el('p', {className: 'live-task'}), gaps = () => [...hidden].sort((a, b) => a - b)
     const id = (word) => ids.get(word.toLowerCase()) ?? unknown
 
