@@ -41,7 +41,7 @@ addEventListener("beforeprint", () => {
 
 // One switch for all code of a page, kept for the next one: as the page has it, all open, or each piece in a fold.
 // Without a script the page stays as it is: what is told stands open, what draws figures in folds.
-const CODE = { main: "the main parts", all: "all of it", none: "folded away" };
+const CODE = { main: "main parts", all: "all", none: "folded" };
 function foldCode(state) {
   const open = state === "none" ? document.querySelectorAll(".bd-article div.cell > div.cell_input") : [];
   for (const code of open) {

@@ -21,6 +21,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 from IPython.display import HTML
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from rtx_lib.plots.style import HALO, INK, printable
 
@@ -38,6 +39,7 @@ _number = itertools.count(1)  # one prefix per figure of the process: the same i
 _GROUND = "var(--pst-color-background,var(--jp-layout-color0,var(--colab-primary-surface-color,Canvas)))"
 _HALO_STYLE = f"paint-order:stroke;stroke-width:4px;stroke-linejoin:round;stroke:{_GROUND}"
 
+_LINES = "lines-"
 _LONG = re.compile(r"-?\d+\.\d{3,}")
 _PLACE = re.compile(r"(?:translate\((\S+) (\S+)\))? ?(?:rotate\((\S+?)(?: (\S+) (\S+))?\))?")
 _FONT_SIZE = re.compile(r"font(?:-size)?: [^;\"]*?([\d.]+)px")
@@ -58,6 +60,8 @@ def svg_tree(fig: Figure) -> ET.Element:
     a page may widen it: what has axes of a fixed aspect is ``square``.
     """
     square = any(ax.get_aspect() != "auto" for ax in fig.axes)
+    for words in fig.findobj(lambda artist: isinstance(artist, Text) and "\n" in artist.get_text()):
+        words.set_gid(words.get_gid() or _LINES + words.get_horizontalalignment())  # type: ignore[attr-defined]
     buffer = io.BytesIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with mpl.rc_context(_SAVE):
@@ -68,8 +72,13 @@ def svg_tree(fig: Figure) -> ET.Element:
         for child in [child for child in parent if child.tag.endswith(("}metadata", "}style"))]:
             parent.remove(child)
     prefix = f"f{next(_number)}-"
+    together: set[ET.Element] = set()
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
+        if element.get("id", "").startswith(_LINES):  # they keep their places to each other
+            together.update(element.iter())
+            side = element.attrib.pop("id").removeprefix(_LINES)
+            element.set("style", f"transform-box: fill-box; transform-origin: {side}")
         if element.get("id") == HALO:
             del element.attrib["id"]
             element.set("style", _HALO_STYLE)
@@ -78,7 +87,8 @@ def svg_tree(fig: Figure) -> ET.Element:
             if value is not None and "\n" in value and not value.strip():
                 setattr(element, text, None)
         element.attrib = {key.rpartition("}")[2]: _clean(key, value, prefix) for key, value in element.attrib.items()}
-        _pin(element)
+        if element not in together:
+            _pin(element)
     marks = {use.attrib["href"][1:] for use in root.iter("use") if use.get("x") != "0"}  # 0: a band, not a mark
     for path in [path for path in root.iter("path") if path.get("id") in marks]:
         path.set("class", "plot-mark")
