@@ -25,11 +25,13 @@
       .replace(new RegExp(`\\\\(${NAMES})(?![a-zA-Z])`, 'g'), '$1')
       .replace(/\\([a-zA-Z]+)/g, (all, name) => SIGNS[name] ?? all)
       .replace(/([∂∇√∑∏]) /g, '$1')
+      .replace(/\^(?:\{(-?\d+)\}|(\d))/g, (_, many, one) => [...(many ?? one)].map((digit) => HIGH['-0123456789'.indexOf(digit)]).join(''))
       .replace(/[{}]/g, '').replace(/\s+/g, ' ').trim()
     return text.includes('\\') || text.length > 60 ? null : text
   }
   const readable = (text) => text.replace(/\$([^$]*)\$/g, (_, tex) => spelled(tex) ?? '…')
 
+  const HIGH = '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'
   const WORD = /[\p{L}\p{N}_]+/gu
   const stemmer = new Stemmer(), stems = new Map()
   const stem = (word) => {
@@ -163,7 +165,8 @@
     const value = (sentence) => {
       const own = new Set(words(sentence))
       const hits = wanted.filter((word) => own.has(word) || [...own].some((other) => word.length > 3 && other.includes(word))).length
-      return 10 * hits - (sentence.includes('…') ? 3 : 0) - (END.test(sentence) ? 0 : 11) - (sentence.length > 300 ? 5 : 0)
+      const fragment = (END.test(sentence) ? 0 : 11) + (/^\p{Ll}/u.test(sentence) ? 4 : 0)
+      return 10 * hits - fragment - (sentence.includes('…') ? 3 : 0) - (sentence.length > 300 ? 5 : 0)
     }
     const values = all.map(value), place = values.indexOf(Math.max(...values))
     if (!(values[place] > 0)) return (anchor && all.find((one) => END.test(one) && !one.includes('…'))) || description || all[0] || ''

@@ -52,8 +52,6 @@ async function setFormulas() {
     const put = (_, open, _tag, kind, text, close) => open + set.get(kind + text) + close
     pages.set(file, page.replace(FORMULA, put).replace(MATHJAX, ''))
   }
-  fs.rmSync(path.join(STATIC, 'vendor/mathjax/tex-mml-chtml.js'), {force: true})
-  fs.rmSync(path.join(STATIC, 'vendor/mathjax/input'), {recursive: true, force: true})
   const rules = adaptor.textContent(MathJax.chtmlStylesheet()).replace(/@font-face[^{]*\{/g, '$&font-display:swap;')
   // 0.442 is the x-height of MathJax's font: a small letter of a formula is as tall as one of the text around it.
   return `${rules}\nmjx-container[jax]{position:relative;font-size:${(1 / 0.442).toFixed(3)}ex}`

@@ -40,9 +40,7 @@ MOVED = """<!doctype html>
 LIBRARIES = {
     "d3/dist/d3.min.js": "d3.min.js",
     "jquery/dist/jquery.min.js": "jquery.min.js",
-    "mathjax/es5/tex-mml-chtml.js": "mathjax/tex-mml-chtml.js",
     "mathjax/es5/output/chtml/fonts": "mathjax/output/chtml/fonts",
-    "mathjax/es5/input/tex/extensions": "mathjax/input/tex/extensions",
 }
 
 

@@ -26,9 +26,7 @@ def vendor(app: Sphinx) -> Path:
 
 
 def configure(app: Sphinx, config: Config) -> None:
-    """Use the local libraries if they are there, and no button without a repository behind it."""
-    if (vendor(app) / "mathjax").is_dir():
-        config.mathjax_path = "vendor/mathjax/tex-mml-chtml.js"
+    """No button without a repository behind it, no preview without an address."""
     options = config.html_theme_options
     address = options.get("repository_url", "")
     if PLACEHOLDER in address or not address:
@@ -77,30 +75,27 @@ def finish_page(app: Sphinx, pagename: str, _template: str, context: dict[str, A
 
 # In the finished pages: the theme prints a second h1 (for paper), docutils gives the bibliography a list role whose
 # items are none, and the arrows in the sidebar that unfold the pages under a page have no name. The theme draws its
-# icons twice, by a font and by 1.5 MB of script that puts pictures in their place: the font does. Where the address of
-# the site is not known, a link preview says none.
+# icons twice, by a font and by 1.5 MB of script that puts pictures in their place: the font does. It loads Sphinx's
+# search on every page, where previews.py has its own. Without the site's address a link preview says none.
 REPAIRS = (
     (re.compile(r'(id="jb-print-docs-body"[^>]*>\s*)<h1>(.*?)</h1>', re.S), r'\1<p class="print-title">\2</p>'),
     (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
     (re.compile(r'(reference internal"[^>]*>([^<]+)</a><details[^>]*><summary)>'), r'\1 aria-label="Pages under \2">'),
     (re.compile(r"<title>(.*?) &#8212; \1</title>"), r"<title>\1</title>"),
+    (re.compile(r'[ \t]*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js"></script>\n?'), ""),
     (re.compile(r'<meta property="og:url" content="(?!https?:)[^>]*>\n?'), ""),
     (re.compile(r"<script[^>]*/fontawesome\.js[^>]*></script>\n?"), ""),
     (re.compile(r'<link rel="preload"[^>]*/fontawesome\.js[^>]*/?>\n?'), ""),
 )
-MATHJAX = re.compile(r"<script[^>]*mathjax[^>]*></script>\n?|<script>window\.MathJax = .*?</script>\n?")
-# The theme loads Sphinx's search on every page; the search page has its own, with attributes (previews.py).
-SPHINX_SEARCH = re.compile(r'[ \t]*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js"></script>\n?')
 # What no page asks for: maps for debuggers and the theme's translations.
 IDLE = ("*.map", "locales/**/*", "scripts/fontawesome.js*")
 
 
 def repaired(text: str) -> str:
-    """A finished page without the faults above, and without MathJax where there is no formula."""
-    text = SPHINX_SEARCH.sub("", text)
+    """A finished page without the faults above."""
     for pattern, replacement in REPAIRS:
         text = pattern.sub(replacement, text)
-    return text if 'class="math' in text else MATHJAX.sub("", text)
+    return text
 
 
 def sitemap(address: str, pages: Iterable[str]) -> str:
