@@ -14,7 +14,8 @@ EXPERIMENT, ON_THE_PAGE = re.compile("an experiment: predict first", re.I), "no 
 
 # The first figure of the article, whatever draws it; what a live one draws, of which the largest counts.
 _FIGURE = ".book-fig, .book-live"
-_DRAWN = "svg:not(.live-swatch), canvas, table:not(.words-map *), .live-write-text, [class$=-strip], .words-written"
+_DRAWN = """svg:not(.live-swatch), canvas, .live-gates table, .live-digit, .live-write-text, [class$=-strip],
+  .words-written"""
 
 _FIRST_SCREEN = """([selector, drawn]) => {
   const size = e => e.getBoundingClientRect(), box = e => e && size(e), article = document.querySelector('article')
@@ -26,8 +27,8 @@ _FIRST_SCREEN = """([selector, drawn]) => {
     !e.querySelector('.live-line:not(.live-base)'))
   const main = all.sort((a, b) => b.width * b.height - a.width * a.height)[0]
   return {h1: box(h1)?.bottom, title: title?.checkVisibility() ? box(title).bottom : null, drawing: main?.bottom,
-    begins: main && main.top + scrollY, said: title?.textContent.trim(), figure: box(figure)?.bottom,
-    folds: folds.length, blank}
+    begins: main && Math.min(...all.map(e => e.top)) + scrollY, said: title?.textContent.trim(),
+    figure: box(figure)?.bottom, folds: folds.length, blank}
 }"""
 
 # The size on the screen of every text of a figure that is seen, by its largest part: exponents are smaller.
