@@ -9,8 +9,8 @@ function gathered(file, target) {
   const there = (address) => path.relative(target, path.join(folder, address)).split(path.sep).join('/')
   return fs.readFileSync(file, 'utf8')
     .replace(/@charset[^;]*;/g, '')
-    .replace(/@import\s+(?:url\()?["']([^"']+)["']\)?\s*;/g, (_, address) => gathered(path.join(folder, address), target))
     .replace(/url\(\s*(["']?)(?!["']?(?:data:|#|https?:|vendor\/))([^"')]+)\1\s*\)/g, (_, quote, address) => `url(${there(address)})`)
+    .replace(/@import\s+(?:url\()?["']([^"']+)["']\)?\s*;/g, (_, address) => gathered(path.join(folder, address), target))
 }
 
 // The rules of a sheet as [head, body]; a statement without a body has none.
