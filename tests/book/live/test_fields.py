@@ -4,7 +4,7 @@
 def test_a_point_stands_where_its_medians_are_and_says_its_numbers(widget):
     page = widget("fields")
     held = page.locator(".fields-box").all_inner_texts
-    assert [" ".join(text.split()) for text in held()] == "two alone 0,Both 1 A,Neither 1 C,one alone 1 B".split(",")
+    assert [" ".join(text.split()) for text in held()] == ["two alone 0", "Both 1 A", "Neither 1 C", "one alone 1 B"]
     page.get_by_role("button", name="B", exact=True).focus()
     assert page.locator(".fields-told").inner_text().startswith("B. one: share 1, 5 of 5 seeds beyond the line")
     page.get_by_label("upwards").select_option("three")
