@@ -170,9 +170,9 @@ def forecast():
 
 def fields():
     tasks = {key: {"name": key, "label": "share", "line": 0.9, "rises": True} for key in ("one", "two", "three")}
-    found = {"one": [1, 1, 0], "two": [1, 0, 0], "three": [0, 0]}
-    results = {task: {"abc"[k]: [v, v, v, 5 * v, 5] for k, v in enumerate(own)} for task, own in found.items()}
-    lanes = {lane: [f"Model {lane}", "#1f83d6"] for lane in "abc"}
+    found = dict(zip(tasks, ([1, 1, 0], [1, 0, 0], [0, 0]), strict=True))
+    results = {task: {"ABC"[k]: [v, v, v, 5 * v, 5] for k, v in enumerate(own)} for task, own in found.items()}
+    lanes = {lane: [lane, "#1f83d6"] for lane in "ABC"}
     return {"tasks": tasks, "lanes": lanes, "results": results, "across": "one", "up": "two"}
 
 
