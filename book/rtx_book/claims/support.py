@@ -55,7 +55,7 @@ PROGRAMS = {
     "parallel": ("rtx_book/runs/recipes/parallel.py",),
     "reading": ("rtx_book/runs/recipes/parallel.py",),
     "recurrence_returns": ("rtx_book/runs/recipes/returns.py",),
-    "time_series": ("rtx_book/runs/recipes/series.py",),
+    "time_series": ("rtx_book/runs/recipes/series.py", "rtx_book/runs/recipes/series.json"),
 }
 """By page what made the numbers that it tells, under ``book``."""
 
