@@ -128,7 +128,8 @@ RTX.part('widget-gates', (RTX) => {
     const biases = Array.from({length: 33}, (_, k) => k / 4), place = el('strong'), words = el('p', {className: 'live-task'})
     const say = (b) => {
       const keep = 1 / (1 + Math.exp(-b)), half = RTX.halfLife(keep)
-      return `${brief ? '' : `${b}: `}keeps ${keep.toFixed(3)}${brief ? ' a step' : ''}, half-life ${half < 10 ? half.toFixed(1) : half.toFixed(0)} steps`
+      const kept = brief ? `keeps ${keep.toFixed(3)} a step` : `${b}: keeps ${keep.toFixed(3)}`
+      return `${kept}, half-life ${half.toFixed(half < 10 ? 1 : 0)} steps`
     }
     const given = el('label', {className: 'live-select'}, el('span', {}, 'follow what was written at step'),
       el('select', {autocomplete: 'off', onchange: (event) => { follow = +event.target.value; show(); voice.say(summary()) }},
