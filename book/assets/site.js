@@ -115,9 +115,13 @@ function nameModels(section) {
 }
 const LOOKS = new URL("live/live.css", document.currentScript.src).href;
 addEventListener("DOMContentLoaded", () => {
-  if (!document.querySelector("figure[data-live]")) return; // nor are its colours there
-  document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: LOOKS }));
-  for (const section of document.querySelectorAll(".bd-article section:has(> .cell figure.book-fig)")) nameModels(section);
+  const near = new IntersectionObserver((entries) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    near.disconnect();
+    document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: LOOKS }));
+    for (const section of document.querySelectorAll(".bd-article section:has(> .cell figure.book-fig)")) nameModels(section);
+  }, { rootMargin: "600px" });
+  for (const figure of document.querySelectorAll("figure[data-live]")) near.observe(figure); // as live-loader.js does
 });
 
 // A copied formula is its source.

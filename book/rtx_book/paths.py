@@ -22,6 +22,17 @@ def texts(name: str) -> Any:
     return yaml.safe_load((PACKAGE / name).read_text(encoding="utf-8"))
 
 
+def solution_text(chapter: str, which: int | str) -> str:
+    """What stands under the heading of an exercise among its chapter's solutions, by its number or name."""
+    text = (PACKAGE / "checks" / "solutions" / f"{chapter}.md").read_text(encoding="utf-8")
+    _, *parts = re.split(r"^## (.+)\n", text, flags=re.M)
+    there = dict(zip(parts[::2], parts[1::2], strict=True))
+    for name in there:
+        if str(which) in (name, *name.removeprefix("Exercise ").split(": ", 1)):
+            return there[name]
+    raise ValueError(f"which must be the number or the name of one of {', '.join(there)}; got {which!r}")
+
+
 def results_folder() -> Path:
     """Where records live."""
     return book_file("results")

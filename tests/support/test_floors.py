@@ -29,7 +29,7 @@ PRESS: dict[str, set[str]] = {
     "race": {"records", "words"},
     "runs": {"paths", "records", "race"},
     "bench": {"paths", "records", "runs"},
-    "checks": {"paths"},
+    "checks": {"claims", "page", "paths"},  # show a solution and the field for an answer
     "page": {"words"},
     "pictures": {"page", "paths", "words"},
     "build": {"paths", "records", "claims", "runs", "page"},
@@ -42,7 +42,7 @@ ONLY_PLOTS = {"page", "pictures", "sphinx"}
 # Packages that belong to some rooms only.
 ONLY: dict[str, set[str]] = {
     "matplotlib": {"plots", "page", "pictures"},
-    "IPython": {"page", "pictures", "claims"},
+    "IPython": {"page", "pictures", "claims", "checks"},
     "ipywidgets": {"page"},
     "bertviz": {"page"},
     "accelerate": {"training"},

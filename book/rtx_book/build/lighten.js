@@ -111,11 +111,11 @@ const SCHEME = '= ["light", "dark"].find((one) => one === document.documentEleme
 // that the page is laid out a hundred times. Those in sight are asked, then told, and the others when their fold opens.
 function calmed(script) {
   const asked = /\.forEach\((\w)=>\{\1\.tabIndex=([^{}]*)\?0:-1\}\)/
-  const change = 't!==null&&all[i].getAttribute("tabindex")!==String(t)&&(all[i].tabIndex=t)'
+  const change = 'all[i].getAttribute("tabindex")!==String(t)&&(all[i].tabIndex=t)'
   const listens = /window\.addEventListener\("resize",(\w)\)(?=,new MutationObserver\(\1\))/
   return script
     .replace(asked, (_, box, scrolls) =>
-      `.forEach((_,i,all)=>{i||Array.from(all,${box}=>${box}.checkVisibility()?${scrolls}?0:-1:null).forEach((t,i)=>{${change}})})`)
+      `.forEach((_,i,all)=>{i||Array.from(all,${box}=>${box}.checkVisibility()?${scrolls}?0:-1:0).forEach((t,i)=>{${change}})})`)
     .replace(listens, '$&,document.addEventListener("toggle",$1,!0)')
 }
 

@@ -18,9 +18,9 @@ from typing import Any
 from rtx_book.build import live_files, node
 from rtx_book.build.execute import BuildError, add_files, installed_versions, notebooks_in_toc, read_notebook, source
 from rtx_book.build.jupyter_book import check_jupyter_book, run_sphinx
-from rtx_book.checks import solutions
 from rtx_book.claims import findings
 from rtx_book.claims.page import audit_bundle, bundle
+from rtx_book.page.answer import SOLUTION
 from rtx_book.records import measured
 from rtx_book.records.records import load
 
@@ -67,7 +67,7 @@ def clean_notebook(notebook: Mapping[str, Any]) -> dict[str, Any]:
 def with_solution(cell: dict[str, Any]) -> dict[str, Any]:
     """The cell that shows a solution as the page has it: the code that ran in place of the call, a text in a fold."""
     for output in cell.get("outputs", ()):
-        if shown := output.get("data", {}).get(solutions.MIME):
+        if shown := output.get("data", {}).get(SOLUTION):
             if not shown["code"]:
                 return {"cell_type": "markdown", "id": cell["id"], "metadata": {}, "source": shown["fold"]}
             said = {"output_type": "stream", "name": "stdout", "text": shown["said"]}

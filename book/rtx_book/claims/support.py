@@ -33,10 +33,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from rtx_book.checks.solutions import section
 from rtx_book.claims.findings import STUDY, load_study
 from rtx_book.claims.statements import Statement, read_statements
-from rtx_book.paths import PACKAGE, cells_of, chapters_of
+from rtx_book.paths import PACKAGE, cells_of, chapters_of, solution_text
 from rtx_book.records.measured import MARK
 
 KINDS = ("finding", "proof", "run", "seeds", "program", "asked", "citation", "setting")
@@ -149,7 +148,7 @@ def with_solution(page: str, kind: str, text: str) -> list[tuple[str, str]]:
     """A cell, and what it shows if it is one of a solution or a field: their code, and what the solution says."""
     if kind != "code" or not (asked := re.fullmatch(r"checks\.(solution|ask)\((\d+)\)", text)):
         return [(kind, text)]
-    parts = re.split(r"^```python.*?\n(.*?)^```$", section(page, asked[2]), flags=re.M | re.S)
+    parts = re.split(r"^```python.*?\n(.*?)^```$", solution_text(page, asked[2]), flags=re.M | re.S)
     told = [("markdown", part) for part in parts[::2] if part.strip() and asked[1] == "solution"]
     return [(kind, "\n".join([text, *parts[1::2]])), *told]
 

@@ -22,6 +22,9 @@ Part: TypeAlias = list[float] | str
 Rule: TypeAlias = tuple[str, str, float, str]
 """A measure of a 2 x 2 matrix (one of :func:`measures`), "<=" or ">", the bound, and what is said where it fails."""
 
+SOLUTION = "application/vnd.rtx-solution+json"
+"""Under it an output holds a solution for the page: its code and what the check said, or its fold, with roles."""
+
 _NEVER = "That is not it, and it is none of the usual slips."
 
 

@@ -8,6 +8,7 @@ from support.built import NOTEBOOKS
 from support.helpers import code_cell
 
 import __main__
+from rtx_book import paths
 from rtx_book.build import website
 from rtx_book.build.execute import read_notebook, source
 from rtx_book.checks import gates, solutions
@@ -18,7 +19,7 @@ def test_each_exercise_of_a_chapter_has_its_solution_and_no_other_is_there(name)
     cells = "\n".join(map(source, read_notebook(NOTEBOOKS[name])["cells"]))
     asked = {kind: set(re.findall(rf"checks\.{kind}\((\d)\)", cells)) for kind in ("solution", "ask")}
     headings = re.findall(r"^### Exercise (\d): (.+)$", cells, flags=re.M)
-    text = (solutions.FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    text = (paths.PACKAGE / "checks" / "solutions" / f"{name}.md").read_text(encoding="utf-8")
     assert re.findall(r"^## Exercise (\d): (.+)$", text, flags=re.M) == headings
     assert asked["solution"] == {number for number, _ in headings} and len(asked["ask"]) == text.count("python field")
     for code in re.findall(r"^```python.*?\n(.*?)^```$", text, flags=re.M | re.S):
@@ -27,8 +28,10 @@ def test_each_exercise_of_a_chapter_has_its_solution_and_no_other_is_there(name)
 
 def test_a_solution_is_shown_in_a_fold_and_on_the_page_as_code(monkeypatch, tmp_path):
     text = "## Exercise 1: one\n\n```python\nx = 2\nprint(x)\n```\n\n## Exercise 2: two\n\nSee {cite:t}`gers2000`.\n"
-    (tmp_path / "made.md").write_text(text)
-    monkeypatch.setattr(solutions, "FOLDER", tmp_path)
+    (folder := tmp_path / "checks" / "solutions").mkdir(parents=True)
+    (folder / "made.md").write_text(text)
+    solutions.plain("{cite:t}`gers2000`")  # reads the bibliography where it lies
+    monkeypatch.setattr(paths, "PACKAGE", tmp_path)
     monkeypatch.setattr(__main__, "x", 1, raising=False)
     shown = []
     monkeypatch.setattr(

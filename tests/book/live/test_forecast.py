@@ -85,14 +85,15 @@ def test_all_go_on_at_once_and_are_measured_where_the_start_is_dragged(widget):
     assert numbers(page)["GRU"] == before["GRU"]
     page.get_by_label("Series:").select_option("CO2")
     box = page.locator(".forecast-picture").bounding_box()
-    step, y = (box["width"] - 56) / 168, box["y"] + 12
-    page.mouse.move(box["x"] + 46 + 120 * step, y)
+    scale, y = max(1, box["width"] / 720), box["y"] + 12
+    step, left = (box["width"] - 56 * scale) / 168, box["x"] + 46 * scale
+    page.mouse.move(left + 120 * step, y)
     page.mouse.down()
-    page.mouse.move(box["x"] + 46 + 100 * step, y + 90)
+    page.mouse.move(left + 100 * step, y + 90)
     assert told(page).startswith("From step 100 on") and page.get_by_label("forecast starts at").input_value() == "4"
     wrong = one[100:124] - naive.seasonal(one[4:100].view(1, -1, 1), 24, 12).flatten()
     assert numbers(page)["naive"][0] == float(f"{wrong.abs().mean():.2g}") and "\u00a0ppm" in told(page)
-    page.mouse.move(box["x"] + 46 + 160 * step, y)
+    page.mouse.move(left + 160 * step, y)
     page.mouse.up()
     assert told(page).startswith("Nothing has followed yet") and not numbers(page)
 
@@ -103,8 +104,10 @@ def test_a_series_is_drawn_by_pointer_and_by_keyboard(widget):
     picture = page.get_by_role("slider", name="the series", exact=True)
     assert numbers(page)["naive"] == (0, 24)
     box = picture.bounding_box()
+    scale = max(1, box["width"] / 720)
     for t, share in ((124, 0.5), (134, 0.0)):
-        page.mouse.move(box["x"] + 46 + (t + 0.5) * (box["width"] - 56) / 168, box["y"] + 30 + 166 * share)
+        across, down = 46 + (t + 0.5) * (box["width"] / scale - 56) / 168, 30 + 166 * share
+        page.mouse.move(box["x"] + across * scale, box["y"] + down * scale)
         page.mouse.down()  # again changes nothing
     page.mouse.up()
     assert picture.get_attribute("aria-valuetext") == "step 135 of 144: 100" and numbers(page)["naive"][0] > 5

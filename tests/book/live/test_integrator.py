@@ -72,9 +72,10 @@ def title(page):
 def drag(page, name, *spots):
     """Press at the first (step, share of the height from the top) and draw over the others."""
     box = page.get_by_role("slider", name=name, exact=True).bounding_box()
+    scale = max(1, box["width"] / 720)
     for k, (step, share) in enumerate(spots):
-        x = box["x"] + 58 + (box["width"] - 70) * (step - 0.5) / 64
-        page.mouse.move(x, box["y"] + 18 + share * 50)
+        x = box["x"] + 58 * scale + (box["width"] - 70 * scale) * (step - 0.5) / 64
+        page.mouse.move(x, box["y"] + (18 + share * 50) * scale)
         if not k:
             page.mouse.down()
     page.mouse.up()

@@ -15,7 +15,7 @@ EXPERIMENT, ON_THE_PAGE = re.compile("an experiment: predict first", re.I), "no 
 # The first figure of the article, whatever draws it; what a live one draws, of which the largest counts.
 _FIGURE = ".book-fig, .book-live"
 _DRAWN = """svg:not(.live-swatch), canvas, .live-gates table, .live-digit, .live-write-text, [class$=-strip],
-  .words-written"""
+  .words-written, .story-reads"""
 
 _FIRST_SCREEN = """([selector, drawn]) => {
   const size = e => e.getBoundingClientRect(), box = e => e && size(e), article = document.querySelector('article')

@@ -10,18 +10,14 @@ import functools
 import io
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 from IPython.display import display
 
 import __main__
 from rtx_book.claims.claims import plain
-from rtx_book.page.answer import ask
+from rtx_book.page.answer import SOLUTION, ask
+from rtx_book.paths import solution_text
 
-MIME = "application/vnd.rtx-solution+json"
-"""Under it an output holds the solution for the page: its code and what the check said, or its fold, with roles."""
-
-FOLDER = Path(__file__).parent
 _FIELD = re.compile(r"^```python field\n(.*?)^```\n", re.M | re.S)
 
 
@@ -33,30 +29,19 @@ def of_chapter(module: str) -> tuple[Callable[[int | str], None], Callable[[int 
 
 def show_solution(chapter: str, which: int | str) -> None:
     """Show the solution of an exercise in a fold, and put it to the check if it is code."""
-    text = _FIELD.sub("", section(chapter, which)).strip()
+    text = _FIELD.sub("", solution_text(chapter, which)).strip()
     code = text[10:-4] if text.startswith("```python\n") else ""
     with contextlib.redirect_stdout(io.StringIO()) as said:
         _run(code)
     if code:
         text += f"\n\n```text\n{said.getvalue()}```"
     fold = f"<details><summary>Solution</summary>\n\n{text}\n\n</details>"
-    display({"text/markdown": plain(fold), MIME: {"code": code, "said": said.getvalue(), "fold": fold}}, raw=True)
+    display({"text/markdown": plain(fold), SOLUTION: {"code": code, "said": said.getvalue(), "fold": fold}}, raw=True)
 
 
 def show_field(chapter: str, which: int | str) -> None:
     """Show the field for the answer of an exercise."""
-    _run("".join(_FIELD.findall(section(chapter, which))))
-
-
-def section(chapter: str, which: int | str) -> str:
-    """The text under the heading of an exercise, by its number or name."""
-    text = (FOLDER / f"{chapter}.md").read_text(encoding="utf-8")
-    _, *parts = re.split(r"^## (.+)\n", text, flags=re.M)
-    there = dict(zip(parts[::2], parts[1::2], strict=True))
-    for name in there:
-        if str(which) in (name, *name.removeprefix("Exercise ").split(": ", 1)):
-            return there[name]
-    raise ValueError(f"which must be the number or the name of one of {', '.join(there)}; got {which!r}")
+    _run("".join(_FIELD.findall(solution_text(chapter, which))))
 
 
 def _run(code: str) -> None:
