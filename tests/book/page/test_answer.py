@@ -72,9 +72,6 @@ def in_python(check: Callable[[Any], None], given: Any) -> str:
     return str(caught.value)
 
 
-# ----------------------------------------------------------------------------------------------- in the page
-
-
 def test_numbers_as_people_write_them(page):
     opened = page(made(**PRODUCT))
     for typed in ("7/144", "0.0486", "0,0486", ".0486", " 4.86e-2 ", "4.86 %", "4.86·10^-2", "+0.04861"):
@@ -187,9 +184,6 @@ def test_nothing_of_it_on_paper_and_without_scripts(page, browser, tmp_path):
         still = silent.new_page()
         still.goto(path.as_uri())
         assert not still.locator(".book-ask").is_visible()
-
-
-# ------------------------------------------------------------------------------------------- what is written
 
 
 def test_it_weighs_nothing_and_is_the_same_every_time():

@@ -123,8 +123,6 @@ def test_pages_and_notebooks_are_staged_with_the_records_numbers(tmp_path):
     assert ">1.80</span>" in "".join(first["source"]) and "9.99" in "".join(second["source"])
 
 
-# ------------------------------------------------------------------------------------------ the book itself
-
 RESULTS = load()
 
 
