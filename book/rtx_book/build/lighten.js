@@ -108,14 +108,15 @@ const SCHEME = '= ["light", "dark"].find((one) => one === document.documentEleme
   '(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");'
 
 // After each change of the page the theme asks of every box whether it scrolls and tells it at once, folded ones too, so
-// that the page is laid out a hundred times. Those in sight are asked, then told, and the others when their fold opens.
+// that the page is laid out a hundred times. All in sight are asked before the first is told; in folds all count as boxes
+// that scroll, and what has scrolled once, on a narrow window or on paper, goes on doing so.
 function calmed(script) {
   const asked = /\.forEach\((\w)=>\{\1\.tabIndex=([^{}]*)\?0:-1\}\)/
-  const change = 'all[i].getAttribute("tabindex")!==String(t)&&(all[i].tabIndex=t)'
+  const change = 't!==null&&all[i].getAttribute("tabindex")!==String(t)&&(all[i].tabIndex=t)'
   const listens = /window\.addEventListener\("resize",(\w)\)(?=,new MutationObserver\(\1\))/
   return script
     .replace(asked, (_, box, scrolls) =>
-      `.forEach((_,i,all)=>{i||Array.from(all,${box}=>${box}.checkVisibility()?${scrolls}?0:-1:0).forEach((t,i)=>{${change}})})`)
+      `.forEach((_,i,all)=>{i||Array.from(all,${box}=>${box}.checkVisibility()?${scrolls}?0:null:0).forEach((t,i)=>{${change}})})`)
     .replace(listens, '$&,document.addEventListener("toggle",$1,!0)')
 }
 
