@@ -52,9 +52,9 @@ def visit(context: BrowserContext, address: str) -> Iterator[Visit]:
             seen.faults.append(f"request to elsewhere: {url}")
 
     def failed(url: str, why: str | None) -> None:
-        # Chromium now and then says that a worker's script was given up which it has read and run. A worker that
-        # really fails is seen by what the figure answers: it then says that the page does its work.
-        if not (url.startswith("blob:") and why == "net::ERR_ABORTED"):
+        # A page that is left gives up what it still loads, and Chromium now and then says so of a worker's script that
+        # it has run. What really fails has another reason, or a figure that is silent.
+        if why != "net::ERR_ABORTED":
             seen.faults.append(f"failed: {url} {why}")
 
     page.on("request", lambda it: request(it.url))
