@@ -1,12 +1,11 @@
-// The search page. It ranks passages, the sections of the book's pages and the names of the library, and shows of each
+// The search page. MiniSearch ranks passages, the sections of the book's pages and the names of the library; shown is of each
 // page the best one with the sentence that says it. PASSAGES come in a script of their own (book/rtx_book/sphinx/previews.py),
 // the stemmer and the words that say nothing from Sphinx. No request goes out, so pages opened from files search alike.
-/* global Stemmer, URLSearchParams, stopwords */
+/* global MiniSearch, Stemmer, URLSearchParams, stopwords */
 {
   const CHAPTER = 'notebooks/', GLOSSARY = 'book/glossary', API = 'book/api/'
   const MOST = 40  // results shown
-  const K1 = 1.2, B = 0.6  // of the BM25 score of a passage
-  const TITLE = 4  // times that a word of a title counts
+  const TITLE = 2  // times that a word of a title counts
   const WORTH = [[CHAPTER, 1.5], [GLOSSARY, 1.1], ['book/notation', 0.8], [API, 0.3], ['book/records', 0.3], ['', 0.7]]
 
   // ------------------------------------------------------------------------------------------------ words
@@ -41,86 +40,55 @@
   const fold = (text) => text.toLowerCase().normalize('NFKD').replace(/\p{M}/gu, '')
   const words = (text) => (fold(text).match(WORD) ?? []).map(stem)
 
-  // ------------------------------------------------------------------------------------------------ the index
+  // ------------------------------------------------------------------------------------------------ ranking
 
   let index = null
   function build() {
-    const entries = []
-    for (const [page, name, description, passages] of window.PASSAGES)
-      passages.forEach(([anchor, title, text, lead], place) => {
+    const entries = window.PASSAGES.flatMap(([page, name, description, passages]) =>
+      passages.map(([anchor, title, text, lead], place) => {
         const api = page.startsWith(API) && place > 0 && title.includes('.')
-        const own = text.replace(/^Prerequisites:.*$/gm, '')
-        entries.push({page, name, description, anchor: place ? anchor : '', title, text: own, lead, api})
-      })
-    const vocabulary = new Map()  // from a stem to the passages that have it, with the counts
-    for (const [place, entry] of entries.entries()) {
-      entry.nameWords = ` ${words(entry.name).join(' ')} `
-      const own = entry.api ? entry.title.replace(/[._]/g, ' ') : entry.title
-      const title = words(own), text = words(readable(entry.text))
-      if (entry.api) title.push(...words(entry.title.split('.').pop()))
-      entry.titleWords = ` ${title.join(' ')} `
-      entry.textWords = ` ${text.join(' ')} `
-      entry.length = text.length + TITLE * title.length
-      const count = (word, weight) => {
-        if (!vocabulary.has(word)) vocabulary.set(word, new Map())
-        const places = vocabulary.get(word)
-        places.set(place, (places.get(place) ?? 0) + weight)
-      }
-      text.forEach((word) => count(word, 1))
-      title.forEach((word) => count(word, TITLE))
-    }
-    const mean = entries.reduce((sum, entry) => sum + entry.length, 0) / entries.length
-    index = {entries, vocabulary, mean}
+        return {page, name, description, anchor: place ? anchor : '', title, text: text.replace(/^Prerequisites:.*$/gm, ''), lead, api}
+      }))
+    entries.forEach((entry, id) => Object.assign(entry, {id, titleWords: joined(words(entry.title)), textWords: joined(words(readable(entry.text)))}))
+    const search = new MiniSearch({
+      fields: ['name', 'title', 'text'],
+      extractField: (entry, field) => (field === 'id' ? entry.id : readable(entry[field]).replace(/[._]/g, ' ')),
+      tokenize: (text) => fold(text).match(WORD) ?? [],
+      processTerm: stem,
+    })
+    search.addAll(entries)
+    index = {entries, search}
   }
-
-  // The passages with a word, or, where no passage has it, with words that contain it.
-  function places(word) {
-    const {vocabulary} = index
-    if (vocabulary.has(word)) return vocabulary.get(word)
-    const found = new Map()
-    if (word.length > 2)
-      for (const [other, counts] of vocabulary)
-        if (other.includes(word)) for (const [place, count] of counts) found.set(place, (found.get(place) ?? 0) + count / 2)
-    return found
-  }
-
-  // ------------------------------------------------------------------------------------------------ ranking
+  const joined = (list) => ` ${list.join(' ')} `
 
   function rank(asked) {
     const query = asked.replace(WORD, (word) => (Object.hasOwn(ALIASES, word.toLowerCase()) ? ALIASES[word.toLowerCase()] : word))
     const all = [...new Set((fold(query).match(WORD) ?? []))]
     const telling = all.filter((word) => !stopwords.includes(word) && !/^[a-z0-9_]$/.test(word))
     const wanted = [...new Set((telling.length ? telling : all.filter((word) => word.length > 1)).map(stem))]
-    if (!wanted.length) return {results: [], wanted}
-    const phrase = ` ${wanted.join(' ')} `, {entries, mean} = index
-    const scores = new Map(), pageWords = new Map()
-    for (const word of wanted) {
-      const found = places(word)
-      const weight = Math.log(1 + (entries.length - found.size + 0.5) / (found.size + 0.5))
-      for (const [place, count] of found) {
-        const {page, length} = entries[place]
-        const score = weight * count * (K1 + 1) / (count + K1 * (1 - B + B * length / mean))
-        const own = scores.get(place) ?? {score: 0, words: 0}
-        scores.set(place, {score: own.score + score, words: own.words + 1})
-        if (!pageWords.has(page)) pageWords.set(page, new Map())
-        pageWords.get(page).set(word, (pageWords.get(page).get(word) ?? 0) + score)
-      }
+    const {entries, search} = index, phrase = joined(wanted)
+    const boostDocument = (id) => {
+      const {page, title, titleWords, textWords} = entries[id]
+      const said = (titleWords.includes(phrase) ? 2 : 0) + (wanted.length > 1 && textWords.includes(phrase) ? 1 : 0)
+      return WORTH.find(([start]) => page.startsWith(start))[1] * (ASIDE.test(title) ? 0.4 : 1) * (1 + said)
     }
-    const whole = [...pageWords.values()].some((own) => own.size === wanted.length)
-    const meant = (page) => MEANT[page].some((one) => ` ${words(one).join(' ')} ` === phrase)
-    const found = [], leads = new Set(Object.keys(MEANT).filter(meant))
-    for (const [place, own] of scores) {
-      const entry = entries[place], of = pageWords.get(entry.page)
-      if (whole && !leads.has(entry.page) && (entry.api || entry.page === GLOSSARY ? own.words : of.size) < wanted.length) continue
-      const together = own.words / wanted.length
-      const said = (entry.titleWords.includes(phrase) ? 2 : 0) + (wanted.length > 1 && entry.textWords.includes(phrase) ? 1 : 0)
-      const often = Math.min(...[...of.values()].map(Math.sqrt)) * of.size  // of the word that the page says least
-      const named = wanted.filter((word) => entry.nameWords.includes(` ${word} `)).length / wanted.length
-      const worth = WORTH.find(([start]) => entry.page.startsWith(start))[1] * (1 + named) * (ASIDE.test(entry.title) ? 0.4 : 1)
+    const ask = (more) => search.search(wanted.join(' '), {
+      boost: {title: TITLE}, boostDocument, tokenize: (text) => text.split(' '), processTerm: (word) => word, ...more,
+    })
+    // Words that no passage has together may be beginnings of others.
+    let hits = ask({})
+    if (hits.every(({queryTerms}) => queryTerms.length < wanted.length)) hits = ask({prefix: (word) => word.length > 2})
+    const together = ({score, queryTerms}) => score * (queryTerms.length / wanted.length) ** 2
+    const ofPage = {}
+    for (const hit of hits) ofPage[entries[hit.id].page] = (ofPage[entries[hit.id].page] ?? 0) + together(hit)
+    const meant = (page) => MEANT[page].some((one) => joined(words(one)) === phrase)
+    const leads = new Set(Object.keys(MEANT).filter(meant))
+    const found = hits.map((hit) => {
+      const entry = entries[hit.id]
       const exact = entry.api ? /[_.]/.test(query) && `.${entry.title}`.endsWith(`.${query.trim()}`) : entry.titleWords === phrase
       if (exact && entry.lead) leads.add(entry.lead)
-      found.push({...entry, exact, score: worth * (own.score * together * together * (1 + said) + 2 * often)})
-    }
+      return {...entry, exact, score: together(hit) + 0.6 * ofPage[entry.page]}
+    })
     return {results: ordered(found, leads), wanted}
   }
 

@@ -5,7 +5,6 @@
 const fs = require('fs')
 const path = require('path')
 const {createHash} = require('crypto')
-const {gathered, pruned} = require('./light-styles.js')
 
 const [site, modules] = process.argv.slice(2)
 const STATIC = path.join(site, '_static')
@@ -59,18 +58,6 @@ async function setFormulas() {
 
 // ---------------------------------------------------------------------------------------------------- pages
 
-function words() {
-  const found = new Set()
-  const add = (text) => text.match(/[\w-]+/g)?.forEach((word) => found.add(word))
-  for (const page of pages.values()) {
-    for (const [, names] of page.matchAll(/class="([^"]*)"/g)) names.split(/\s+/).forEach((name) => found.add(name))
-    for (const [, script] of page.matchAll(/<script[^>]*>([^]*?)<\/script>/g)) add(script)
-    for (const [, handler] of page.matchAll(/ on\w+="([^"]*)"/g)) add(handler)
-  }
-  for (const file of files(STATIC, '.js')) if (!/weights-|vendor/.test(file)) add(read(file))
-  return found
-}
-
 // What a page carries that nobody sees: spans around code that has the colour of all text, and in pictures the groups
 // that only bear a name of Matplotlib's to which nothing refers.
 const PLAIN = /<span class="(?:n|p|w|nn|nx)">([^<]*)<\/span>|<span><\/span>/g
@@ -93,12 +80,22 @@ const SHEET = /[ \t]*<link[^>]*rel="stylesheet"[^>]*>\n?/g
 const address = (tag) => tag.match(/(?:href|src)="([^"?]*)/)[1]
 const local = (file, tag) => path.join(path.dirname(file), address(tag))
 
-function bundle(maths) {
+// A sheet with its addresses as they are seen from the folder of the bundle.
+function gathered(sheet) {
+  const seen = (address) => path.relative(STATIC, path.join(path.dirname(sheet), address)).split(path.sep).join('/')
+  return read(sheet).replace(/@charset[^;]*;/g, '')
+    .replace(/url\(\s*(["']?)(?!["']?(?:data:|#|https?:|vendor\/))([^"')]+)\1\s*\)/g, (_, quote, address) => `url(${seen(address)})`)
+}
+
+async function bundle(maths) {
+  const {PurgeCSS} = require(path.join(modules, 'purgecss'))
   const sheets = new Set()
   for (const [file, page] of pages) for (const [tag] of page.matchAll(SHEET)) sheets.add(local(file, tag))
-  const used = words()
-  const light = (sheet) => (OWN.test(sheet) ? gathered(sheet, STATIC) : pruned(gathered(sheet, STATIC), used))
-  const css = [...[...sheets].map(light), maths].join('\n')
+  const scripts = files(STATIC, '.js').filter((file) => !/weights-|vendor|passages/.test(file)).map(read)
+  const content = [...pages.values(), ...scripts].map((raw) => ({raw, extension: 'html'}))
+  const all = [...sheets], others = all.filter((sheet) => !OWN.test(sheet)).map((sheet) => ({raw: gathered(sheet), name: sheet}))
+  const light = new Map((await new PurgeCSS().purge({content, css: others})).map(({css, file}) => [file, css]))
+  const css = [...all.map((sheet) => light.get(sheet) ?? gathered(sheet)), maths].join('\n')
   fs.writeFileSync(path.join(STATIC, BUNDLE), css)
   return createHash('sha256').update(css).digest('hex').slice(0, 8)
 }
@@ -139,8 +136,8 @@ function headed(file, page, version) {
   return [light, ...rest].join('</head>')
 }
 
-setFormulas().then((maths) => {
-  const version = bundle(maths)
+setFormulas().then(async (maths) => {
+  const version = await bundle(maths)
   for (const [file, page] of pages) fs.writeFileSync(file, headed(file, slim(page), version))
   const theme = path.join(STATIC, 'scripts/pydata-sphinx-theme.js')
   fs.writeFileSync(theme, calmed(read(theme)))

@@ -41,6 +41,7 @@ LIBRARIES = {
     "d3/dist/d3.min.js": "d3.min.js",
     "jquery/dist/jquery.min.js": "jquery.min.js",
     "mathjax/es5/output/chtml/fonts": "mathjax/output/chtml/fonts",
+    "minisearch/dist/umd/index.js": "minisearch.js",
 }
 
 
@@ -143,7 +144,7 @@ def libraries(root: Path, build: Path) -> dict[str, bytes]:
     if not (mark.exists() and mark.read_text() == key):
         npm = node.command("npm")
         if npm is None:
-            print("Warning: npm is missing; the pages will load MathJax, d3 and jquery from their usual addresses.")
+            print("Warning: npm is missing: MathJax, d3 and jquery come from their usual addresses; Sphinx searches.")
             return {}
         mark.unlink(missing_ok=True)
         folder.mkdir(parents=True, exist_ok=True)

@@ -75,27 +75,28 @@ def finish_page(app: Sphinx, pagename: str, _template: str, context: dict[str, A
 
 # In the finished pages: the theme prints a second h1 (for paper), docutils gives the bibliography a list role whose
 # items are none, and the arrows in the sidebar that unfold the pages under a page have no name. The theme draws its
-# icons twice, by a font and by 1.5 MB of script that puts pictures in their place: the font does. It loads Sphinx's
-# search on every page, where previews.py has its own. Without the site's address a link preview says none.
+# icons twice, by a font and by 1.5 MB of script that puts pictures in their place: the font does. Without the site's
+# address a link preview says none.
 REPAIRS = (
     (re.compile(r'(id="jb-print-docs-body"[^>]*>\s*)<h1>(.*?)</h1>', re.S), r'\1<p class="print-title">\2</p>'),
     (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
     (re.compile(r'(reference internal"[^>]*>([^<]+)</a><details[^>]*><summary)>'), r'\1 aria-label="Pages under \2">'),
     (re.compile(r"<title>(.*?) &#8212; \1</title>"), r"<title>\1</title>"),
-    (re.compile(r'[ \t]*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js"></script>\n?'), ""),
     (re.compile(r'<meta property="og:url" content="(?!https?:)[^>]*>\n?'), ""),
     (re.compile(r"<script[^>]*/fontawesome\.js[^>]*></script>\n?"), ""),
     (re.compile(r'<link rel="preload"[^>]*/fontawesome\.js[^>]*/?>\n?'), ""),
 )
+# The theme loads Sphinx's search on every page. It goes where previews.py has its own.
+SEARCH = re.compile(r'[ \t]*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js"></script>\n?')
 # What no page asks for: maps for debuggers and the theme's translations.
 IDLE = ("*.map", "locales/**/*", "scripts/fontawesome.js*")
 
 
-def repaired(text: str) -> str:
-    """A finished page without the faults above."""
+def repaired(text: str, searched: bool = True) -> str:
+    """A finished page without the faults above, and without Sphinx's search where it is ``searched`` by ours."""
     for pattern, replacement in REPAIRS:
         text = pattern.sub(replacement, text)
-    return text
+    return SEARCH.sub("", text) if searched else text
 
 
 def sitemap(address: str, pages: Iterable[str]) -> str:
@@ -117,8 +118,9 @@ def finish_site(app: Sphinx, error: Exception | None) -> None:
     if error or app.builder.format != "html":
         return
     out = Path(app.outdir)
+    searched = (vendor(app) / "minisearch.js").is_file()
     for page in out.rglob("*.html"):
-        page.write_text(repaired(page.read_text(encoding="utf-8")), encoding="utf-8")
+        page.write_text(repaired(page.read_text(encoding="utf-8"), searched), encoding="utf-8")
     for pattern in IDLE:
         for path in (out / "_static").rglob(pattern):
             if path.is_file():

@@ -14,6 +14,8 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
+from rtx_book.sphinx.book_site import vendor
+
 GLOSSARY = "book/glossary"
 
 
@@ -26,8 +28,8 @@ def read(app: Sphinx) -> None:
 
 def describe(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], doctree: Any) -> None:
     """Hand the page's text to the extension that writes the tags; where there is none, it takes the first words."""
-    if pagename == "search":
-        for name in ("language_data.js", "passages.js", "search-words.js", "search.js"):
+    if pagename == "search" and (vendor(app) / "minisearch.js").is_file():  # else Sphinx's own search stays
+        for name in ("language_data.js", "vendor/minisearch.js", "passages.js", "search-words.js", "search.js"):
             app.add_js_file(name, defer="defer")
     text = app.config.descriptions.get(pagename)
     if text and doctree is not None:
