@@ -49,7 +49,9 @@
         const api = page.startsWith(API) && place > 0 && title.includes('.')
         return {page, name, description, anchor: place ? anchor : '', title, text: text.replace(/^Prerequisites:.*$/gm, ''), lead, api}
       }))
-    entries.forEach((entry, id) => Object.assign(entry, {id, titleWords: joined(words(entry.title)), textWords: joined(words(readable(entry.text)))}))
+    entries.forEach((entry, id) => {
+      Object.assign(entry, {id, titleWords: joined(words(entry.title)), textWords: joined(words(readable(entry.text)))})
+    })
     const search = new MiniSearch({
       fields: ['name', 'title', 'text'],
       extractField: (entry, field) => (field === 'id' ? entry.id : readable(entry[field]).replace(/[._]/g, ' ')),
