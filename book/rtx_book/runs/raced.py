@@ -95,7 +95,7 @@ def choose(folder: Path) -> dict[str, str]:
         won, _ = tuning.large_tuned(task, lane, folder)
         if won is not None:
             names[f"large-{task}-{lane}"] = plan.large(task, lane, won).name
-    for task, lane in itertools.product(plan.AGAIN_TASKS, plan.LANES):
+    for task, lane in plan.AGAIN:
         for recipe in tuning.repeated(task, lane, folder)[0]:
             names[f"again-{recipe.instructions}-race-{task}-{lane}"] = recipe.name
     if names:

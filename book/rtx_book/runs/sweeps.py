@@ -79,7 +79,6 @@ SWEEPS: dict[str, Sweep] = {
     "race": Sweep("the race: trials and finals", parts.race.CANDIDATES, parts.race.SEEDS, follow=tuning.next_runs),
     "race-lengths": Sweep("the race: shorter and longer sequences", parts.race.LENGTHENED, follow=tuning.next_lengths),
     "race-sizes": Sweep("the race: larger models", parts.race.ENLARGED, parts.race.SEEDS, follow=tuning.next_large),
-    "race-again": Sweep("the race: five fresh seeds", parts.race.FRESH, AGAIN_SEEDS[:5], follow=lambda folder: []),
     "again": Sweep("fresh seeds, elsewhere", _AGAIN, AGAIN_SEEDS, follow=tuning.next_again),
 }
 """What the book measured, by name."""

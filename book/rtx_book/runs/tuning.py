@@ -26,7 +26,7 @@ from rtx_book.runs.recipes import (
 )
 from rtx_book.runs.recipes import pretraining as texts
 from rtx_book.runs.recipes import race as plan
-from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, AGAIN_SETS, again
+from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, again
 from rtx_book.runs.runs import made
 
 GRID = sorted((*plan.RATES, *plan.BEYOND))
@@ -120,8 +120,9 @@ def large_tuned(task: str, lane: str, folder: Path) -> tuple[float | None, Runs]
 def repeated(task: str, lane: str, folder: Path) -> tuple[list[Recipe], Runs]:
     """What a lane runs again, nothing while its rate is not decided, and the runs of it that are missing."""
     won, _ = tuned(task, lane, folder)
-    recipes = [] if won is None else [again(plan.race(task, lane, won), own) for own in AGAIN_SETS]
-    return recipes, _missing(recipes, AGAIN_SEEDS, folder)
+    sets = plan.AGAIN[task, lane]
+    recipes = [] if won is None else [again(plan.race(task, lane, won), own) for own in sets]
+    return recipes, _missing(recipes, AGAIN_SEEDS[: 10 * len(sets)], folder)
 
 
 def returned(
@@ -224,6 +225,6 @@ def next_pretrained(folder: Path) -> Runs:
 
 
 def next_again(folder: Path) -> Runs:
-    """Runs with fresh seeds, on two sets of instructions: of the race's lanes on ``AGAIN_TASKS``, then of mixers."""
-    lanes = _in_order(repeated, itertools.product(plan.AGAIN_TASKS, plan.LANES), folder)
+    """Runs with fresh seeds, of the cells of the race that are in ``AGAIN``, then of mixers."""
+    lanes = _in_order(repeated, plan.AGAIN, folder)
     return lanes + sorted(_missing(returns.REPEATED, AGAIN_SEEDS, folder), key=lambda run: run[1])

@@ -110,8 +110,14 @@ LARGE = {"gru": 230, "mamba": 121, "delta-net": 93, "transformer": 423}
 
 LARGE_TASKS = ("text", "recall")
 
-AGAIN_TASKS = ("parity", "recall")
-"""Tasks that a run solves or does not: all lanes run on them again, elsewhere and with other seeds."""
+NAMED = {
+    "parity": ("rnn", "irnn", "lstm", "gru", "delta-net-signed"),
+    "recall": ("lstm", "transformer", "transformer-rotary", "delta-net-signed"),
+}
+"""Of tasks that a run solves or does not, the lanes that sentences name: twenty other seeds, on both sets."""
+
+FIRST: dict[str, tuple[str, ...]] = {task: tuple(own["first"]) for task, own in _TABLE["tasks"].items()}
+"""The first four lanes of each task, which run again with ten other seeds on one set; of a tie, those listed first."""
 
 
 def runs_on(task: str, lane: str) -> bool:
@@ -121,6 +127,13 @@ def runs_on(task: str, lane: str) -> bool:
 
 CELLS = [(task, lane) for task in TASKS for lane in LANES if runs_on(task, lane)]
 """All pairs of a task and a lane."""
+
+AGAIN = {
+    (task, lane): AGAIN_SETS[: 1 + (lane in NAMED.get(task, ()))]
+    for task, lane in CELLS
+    if lane in (*FIRST[task], *NAMED.get(task, ()))
+}
+"""The cells that run again, and with which sets of instructions: with both twenty seeds, with one ten."""
 
 
 def race(task: str, lane: str, lr: float, length: int | None = None) -> Recipe:
@@ -260,8 +273,5 @@ TRIALS = [trial(*cell, lr) for cell in CELLS for lr in _GRID]
 CANDIDATES = [race(*cell, lr) for cell in CELLS for lr in _GRID]
 LENGTHENED = [race(t, m, lr, own[n]) for t, own in LENGTHS.items() for n in (0, 2) for m in LANES for lr in _GRID]
 ENLARGED = [large(task, lane, lr) for task in LARGE_TASKS for lane in LARGE for lr in _GRID]
-_RATED = [race(task, lane, lr) for task in AGAIN_TASKS for lane in LANES for lr in _GRID]
-REPEATED = [again(rated, own) for rated in _RATED for own in AGAIN_SETS]
-# Five fresh seeds on one processor: their records stay until all lanes have run again, and no more are made.
-FRESH = [replace(own, name=own.name.replace("race", "again", 1)) for own in _RATED]
-RECIPES = TRIALS + CANDIDATES + LENGTHENED + ENLARGED + REPEATED + FRESH
+REPEATED = [again(race(*cell, lr), own) for cell, sets in AGAIN.items() for lr in _GRID for own in sets]
+RECIPES = TRIALS + CANDIDATES + LENGTHENED + ENLARGED + REPEATED

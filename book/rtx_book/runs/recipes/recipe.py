@@ -94,7 +94,7 @@ def again(recipe: Recipe, instructions: str) -> Recipe:
 
     Its name begins with "again-" and the set. Of the way to its end the record keeps nothing.
     """
-    short: dict[str, Any] = {"eval_every": recipe.steps, "curve_points": 1}
+    short: dict[str, Any] = {"curve_points": 1} | ({} if recipe.keep_best else {"eval_every": recipe.steps})
     about = f"{recipe.about}, again with instructions {instructions}"
     return replace(recipe, name=f"again-{instructions}-{recipe.name}", about=about, instructions=instructions, **short)
 
