@@ -123,12 +123,6 @@ def compare_together(cases: Mapping[str, Mapping[str, Tensor]]) -> None:
         compare(own["given"], own["right"], {}, case=case)
 
 
-@functools.cache
-def slips_of(check: str) -> dict[str, float]:
-    """What usual slips give, by the message that names each, from ``slips.yml``."""
-    return {message: eval(str(value), {"math": math}) for message, value in texts("checks/slips.yml")[check].items()}
-
-
 def compare_number(
     answer: float, right: float, slips: Mapping[str, float], otherwise: str, within: float = 1e-3, near: float = 1e-3
 ) -> None:
@@ -143,6 +137,28 @@ def compare_number(
     value = float(answer)
     refuse(slips, lambda wrong: not abs(value - wrong) > near * max(abs(wrong), 0.01))
     assert abs(value - right) < within * abs(right), otherwise.format(value)
+
+
+@functools.cache
+def numbers() -> dict[str, Any]:
+    """Exercises whose answer is one number, by chapter and check, from ``numbers.yml``; expressions are worked out."""
+    told = texts("checks/numbers.yml")
+    for one in (one for own in told.values() for one in own.values()):
+        one["right"], *slips = (eval(str(value), {"math": math}) for value in (one["right"], *one["slips"].values()))
+        one["slips"] = dict(zip(one["slips"], slips, strict=True))
+    return told
+
+
+def number(module: str, name: str) -> Callable[[float | None], None]:
+    """The check of that name whose answer is one number, of the chapter whose checks are in ``module``."""
+    one = numbers()[module.rpartition(".")[2]][name]
+    exact = {key: one.get(key, 1e-3) for key in ("within", "near")}
+
+    def check(answer: float) -> None:
+        compare_number(answer, one["right"], one["slips"], one["otherwise"], **exact)
+
+    check.__name__, check.__module__, check.__doc__ = name, module, f"``answer`` must be {one['asks']}."
+    return exercise("Right: " + one["says"].format(one["right"]))(check)
 
 
 def compare_cases(

@@ -30,13 +30,11 @@ def scan(u, delta, A, B, C, keep=lambda delta, A: (delta * A).exp(), write=lambd
 
 
 RIGHT = {
-    checks.check_half: [(math.log(2) / 5, "Right: ten steps"), (0.139, "Right: ten steps")],
     checks.check_swing: [(swing, "Right: the real part"), (lambda p, h: swing(p, h).conjugate(), "Right")],
     checks.check_discretised: [(discretised, "Right: the paper's rule")],
     checks.check_scan: [(scan, "now it is yours")],
 }
 SLIPS = {
-    checks.check_half: [(3, "3 is not right")],
     checks.check_swing: [
         (lambda p, h: -swing(p, h).conjugate(), "or it grows"),
         (lambda p, h: complex(-math.log(2) / h, 1 / p), "not 1"),
