@@ -202,9 +202,13 @@ def number(module: str, name: str) -> Callable[[float | None], None]:
     """The check of that name whose answer is one number, of the chapter whose checks are in ``module``."""
     one = numbers()[module.rpartition(".")[2]][name]
     exact = {key: one.get(key, 1e-3) for key in ("within", "near")}
+    shown = eval(f"lambda x: {one.get('shown')}", {"math": math})
 
     def check(answer: float) -> None:
-        compare_number(answer, one["right"], one["slips"], one["otherwise"], **exact)
+        otherwise = one["otherwise"]
+        if "shown" in one:
+            otherwise = otherwise.replace("{shown}", f"{shown(float(answer)):.4g}")
+        compare_number(answer, one["right"], one["slips"], otherwise, **exact)
 
     check.__name__, check.__module__, check.__doc__ = name, module, f"``answer`` must be {one['asks']}."
     return exercise("Right: " + one["says"].format(one["right"]))(check)
