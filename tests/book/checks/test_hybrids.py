@@ -15,7 +15,6 @@ def delta_rule(q, k, v, beta, write=lambda v, said, beta: beta * (v - said), fir
     return torch.stack(out)
 
 
-RIGHT = {checks.check_delta_rule: [(delta_rule, "once key and value meet")]}
 SLIPS = {
     checks.check_delta_rule: [
         (lambda *given: delta_rule(*given, write=lambda v, said, beta: beta * v), "nothing is erased"),
@@ -27,4 +26,4 @@ SLIPS = {
     ]
 }
 
-test_right_answers, test_slips, test_stubs = chapter(RIGHT, SLIPS)
+test_slips, test_stubs = chapter(SLIPS)

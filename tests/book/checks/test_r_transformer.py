@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from support.answers import chapter
+from support.answers import accepted, chapter
 
 from rtx_book.checks import r_transformer as checks
 
@@ -25,13 +25,11 @@ def whole(z, W, M):
 
 
 RIGHT = {
-    checks.check_windows: [(windows, "Right: window - 1 zeros")],
-    checks.check_steps: [(steps, "Right: all windows")],
     checks.check_order: [
         ("zfbcs", "Right: the gradient"),
         ("f z b c s", "Right: the gradient"),
         ("FBCSZ", "Right: the gradient"),
-    ],
+    ]
 }
 SLIPS = {
     checks.check_windows: [
@@ -63,4 +61,5 @@ SLIPS = {
     ],
 }
 
-test_right_answers, test_slips, test_stubs = chapter(RIGHT, SLIPS)
+test_slips, test_stubs = chapter(SLIPS)
+test_right_answers = accepted(RIGHT)

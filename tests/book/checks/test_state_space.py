@@ -5,7 +5,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from support.answers import chapter
+from support.answers import accepted, chapter
 
 from rtx_book.checks import state_space as checks
 
@@ -29,11 +29,7 @@ def scan(u, delta, A, B, C, keep=lambda delta, A: (delta * A).exp(), write=lambd
     return torch.stack(y, 1)
 
 
-RIGHT = {
-    checks.check_swing: [(swing, "Right: the real part"), (lambda p, h: swing(p, h).conjugate(), "Right")],
-    checks.check_discretised: [(discretised, "Right: the paper's rule")],
-    checks.check_scan: [(scan, "now it is yours")],
-}
+RIGHT = {checks.check_swing: [(swing, "Right: the real part"), (lambda p, h: swing(p, h).conjugate(), "Right")]}
 SLIPS = {
     checks.check_swing: [
         (lambda p, h: -swing(p, h).conjugate(), "or it grows"),
@@ -66,4 +62,5 @@ SLIPS = {
     ],
 }
 
-test_right_answers, test_slips, test_stubs = chapter(RIGHT, SLIPS)
+test_slips, test_stubs = chapter(SLIPS)
+test_right_answers = accepted(RIGHT)

@@ -16,7 +16,6 @@ def pinball(forecast, y, q):
     return torch.maximum(q * (y - forecast), (q - 1) * (y - forecast)).mean()
 
 
-RIGHT = {checks.check_patches: [(patches, "its own level")], checks.check_pinball: [(pinball, "the median")]}
 SLIPS = {
     checks.check_patches: [
         (lambda x, P: patches(x, P, lambda x: 0), "still in"),
@@ -35,4 +34,4 @@ SLIPS = {
     ],
 }
 
-test_right_answers, test_slips, test_stubs = chapter(RIGHT, SLIPS)
+test_slips, test_stubs = chapter(SLIPS)

@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from support.answers import chapter
+from support.answers import accepted, chapter
 
 from rtx_book.checks import transformer as checks
 
@@ -17,10 +17,6 @@ def past(ids):
 
 def masks(source, target):
     return seen(source), past(target), seen(source)
-
-
-def sublayer(x, f, norm, where):
-    return x + f(norm(x)) if where == "pre" else norm(x + f(x))
 
 
 def as_pre(slip):
@@ -45,9 +41,7 @@ RIGHT = {
     checks.check_masks: [
         (masks, "Right: padding"),
         (lambda s, t: (seen(s), past(t) & seen(t), seen(s).expand(-1, 1, 3, -1)), "Right: padding"),
-    ],
-    checks.check_sublayer: [(sublayer, "Right: x")],
-    checks.check_smoothing: [(against(lambda hot, e, n: (1 - e) * hot + e / n), "Right: (1")],
+    ]
 }
 SLIPS = {
     checks.check_masks: [
@@ -94,4 +88,5 @@ SLIPS = {
     ],
 }
 
-test_right_answers, test_slips, test_stubs = chapter(RIGHT, SLIPS)
+test_slips, test_stubs = chapter(SLIPS)
+test_right_answers = accepted(RIGHT)
