@@ -3,15 +3,16 @@
 Every check returns without a word of blame if its argument is None: the exercise is not answered yet.
 """
 
-import math
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise, of_chapter, slips_of
+from rtx_book.checks.answers import as_tensor, compare, draw, exercise, number, of_chapter
 
 solution, ask = of_chapter(__name__)
+check_leak = number(__name__, "check_leak")
+check_scale = number(__name__, "check_scale")
 
 
 @exercise("Right: what is masked gets 0, and a row that sees nothing is 0 as a whole.")
@@ -75,34 +76,6 @@ def check_additive(answer: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Te
         "the annotations do not enter the scores, so all weights are equal": h.sum(1),
     }
     compare(given, right, slips)
-
-
-@exercise()
-def check_leak(answer: float) -> None:
-    """``answer`` must be the weight of two masked keys out of four, all of score 1, if "masked" means a score of -1."""
-    leak = 1 / (1 + math.exp(2))
-    slips = {
-        "0 is what minus infinity gives; the notes' mask sets the scores to -1": 0.0,
-        "this is one masked key; there are two": leak / 2,
-        "this is the weight without any mask": 0.5,
-        "this is the weight that stays where it belongs": 1 - leak,
-        "the scores are 1 and -1: they differ by 2, not by 1": 1 / (1 + math.e),
-    }
-    otherwise = "{:.6g} is not the weight of two keys with score -1 beside two with score 1"
-    compare_number(answer, leak, slips, otherwise, within=5e-3)
-    print(f"Right: 2/e / (2e + 2/e) = 1/(1 + e^2) = {leak:.3f}.")
-
-
-@exercise("Right: Var(q . k) = 48 * 1/3 * 1 = 16, so the factor is 1/4.")
-def check_scale(answer: float) -> None:
-    """``answer`` must be the factor that gives q . k variance 1; q of 48 values U(-1, 1), k of 48 values N(0, 1)."""
-    compare_number(
-        answer,
-        0.25,
-        slips_of("check_scale"),
-        "{:.6g} is not the factor: Var(q . k) = 48 E[q_i^2] E[k_i^2]",
-        within=4e-3,
-    )
 
 
 @exercise("Right: by, 0.30 * 0.8 = 0.24. Greedy finds ax (0.18); the best of all, cz (0.25), is lost at once.")

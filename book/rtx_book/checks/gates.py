@@ -3,43 +3,17 @@
 Every check returns without a word of blame if its argument is None: the exercise is not answered yet.
 """
 
-import math
 from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor, nn
 
-from rtx_book.checks.answers import compare, compare_number, draw, exercise, flat, of_chapter, slips_of
+from rtx_book.checks.answers import compare, draw, exercise, flat, number, of_chapter
 
 Weights = dict[str, Tensor]
 solution, ask = of_chapter(__name__)
-
-
-@exercise()
-def check_half_life(answer: float) -> None:
-    """``answer`` must be the forget bias b whose memory halves in 100 steps: sigmoid(b)^100 = 1/2."""
-    gate = 2 ** (-1 / 100)
-    bias = math.log(gate / (1 - gate))
-    decay = math.exp(-1 / 100)
-    slips = {
-        "this is the gate's value f; the bias is what the logistic function has to be given to return it": gate,
-        "the sign: a positive bias opens the forget gate, which keeps the memory": -bias,
-        "after 100 steps 1/e of this memory is left; asked for is a half": math.log(decay / (1 - decay)),
-        "this is the number of steps, not the bias": 100.0,
-        "this is 1 / (1 - f), the memory's length in steps, not the bias": 1 / (1 - gate),
-        "this is ln f; solve f = 1 / (1 + exp(-b)) for b": math.log(gate),
-    }
-    left = (1 / (1 + math.exp(-min(max(float(answer), -700.0), 700.0)))) ** 100
-    otherwise = f"with b = {{:.4g}} the share left after 100 steps is {left:.3g}, not 1/2"
-    compare_number(answer, bias, slips, otherwise, within=2e-3)
-    print(f"Right: sigmoid({bias:.2f})^100 = 1/2.")
-
-
-@exercise("Right: f c + i g = 1/4 * 2 + 3/4 * 3/5.")
-def check_other_order(answer: float) -> None:
-    """``answer`` must be the cell state after 2 of a unit with i, o, f, g before squashing of ln 3, 0, -ln 3, ln 2."""
-    otherwise = "{:.4g} is not f c_{{t-1}} + i g: squash each number first, g with tanh"
-    compare_number(answer, 0.95, slips_of("check_other_order"), otherwise)
+check_half_life = number(__name__, "check_half_life")
+check_other_order = number(__name__, "check_other_order")
 
 
 @exercise("Right: the second quarter of both biases, and their sum is b in every layer.")

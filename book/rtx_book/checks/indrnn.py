@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, exercise, of_chapter, refuse
+from rtx_book.checks.answers import compare, exercise, number, of_chapter, refuse
 
 solution, ask = of_chapter(__name__)
+check_memory = number(__name__, "check_memory")
 
 Clamp = tuple[float, float, float, float]
 """A map h -> clamp(a + u h, lo, hi) as (a, u, lo, hi)."""
@@ -89,24 +90,6 @@ def check_compose(answer: Callable[[Clamp, Clamp], Clamp]) -> None:
         slips = {f"{name}: {message}": wrong for message, wrong in _slips(first, second).items()}
         refuse(slips, functools.partial(_close, map_))
         raise AssertionError(f"{name}: {map_} is another function than first f, then g, by none of the usual slips")
-
-
-@exercise()
-def check_memory(answer: float) -> None:
-    """``answer`` must be the u > 0 of which half a value is left after 1,000 steps, u^1000 = 1/2, to four decimals."""
-    u = float(answer)
-    slips = {
-        "this is 1 - 1/1000: after 1,000 steps about 1/e of the value is left, not a half": 1 - 1 / 1000,
-        "with this u 1/e is left after 1,000 steps; asked for is a half": math.exp(-1 / 1000),
-        "this is a half divided by 1,000; the factor is applied 1,000 times, so take the root": 0.5 / 1000,
-        "this doubles the value in 1,000 steps; a half needs u below 1": 2 ** (1 / 1000),
-        "the sign: -u has the same size, but asked for is u above 0": -(0.5 ** (1 / 1000)),
-    }
-    refuse(slips, lambda wrong: not abs(u - wrong) > 1e-7)
-    assert 0 < u < 1, f"u is {u:.6g}: from 1 on nothing is lost, and at 0 or below nothing of the sign is kept"
-    half = math.log(2) / -math.log(u)
-    assert abs(half - 1000) < 12, f"with u = {u:.7g} half of a value is left after {half:.4g} steps, not 1,000"
-    print(f"Right; to five decimals it is {0.5 ** (1 / 1000):.5f}, the 1,000th root of 0.5.")
 
 
 def _close(ones: Sequence[float], others: Sequence[float]) -> bool:

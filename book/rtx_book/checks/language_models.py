@@ -3,7 +3,6 @@
 Every check returns without a word of blame if its argument is None: the exercise is not answered yet.
 """
 
-import math
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
@@ -11,10 +10,11 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare, compare_cases, compare_number, draw, exercise, of_chapter
+from rtx_book.checks.answers import as_tensor, compare, compare_cases, draw, exercise, number, of_chapter
 from rtx_lib.tasks.byte_pairs import join, merge
 
 solution, ask = of_chapter(__name__)
+check_word_perplexity = number(__name__, "check_word_perplexity")
 
 Pair = tuple[str, str]
 
@@ -63,27 +63,6 @@ def check_encode(answer: Callable[[list[str], list[Pair]], list[str]]) -> None:
     }
     cases = [([*word],) for word in _WORDS]
     compare_cases(lambda word: answer(word, [*_MERGES]), lambda word: merge(word, ranks), slips, cases)
-
-
-NATS, PIECES, WORDS = 2.5, 1300, 1000
-"""What a piece costs, and how many pieces a text falls into that has so many words."""
-
-
-@exercise()
-def check_word_perplexity(answer: float) -> None:
-    """``answer`` must be e to the nats a word, to two per cent."""
-    pieces, nats = PIECES / WORDS, NATS * PIECES / WORDS  # of a word
-    right = math.exp(nats)
-    slips = {
-        "this is the perplexity a piece; a word takes 1.3 of them": math.exp(NATS),
-        "the pieces of a word add up in the exponent, since their probabilities multiply": pieces * math.exp(NATS),
-        "this is the loss of a word in nats; its perplexity is the exponential": nats,
-        "nats go with e, not with 2": 2**nats,
-        "a word takes more pieces than one, so it costs more than a piece": math.exp(NATS / pieces),
-    }
-    otherwise = f"{{:.4g}} is not it: a word costs {pieces} times what a piece costs, in nats"
-    compare_number(answer, right, slips, otherwise, 0.02, 0.02)
-    print(f"Right: {pieces} pieces of {NATS} nats are {nats} nats, and e to that is {right:.1f}.")
 
 
 _CASES = ((2.0, 0.7), (0.6, 0.95), (1.0, 0.6), (1.5, 0.8))  # temperature, share

@@ -8,9 +8,11 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, compare_number, draw, exercise, of_chapter, slips_of
+from rtx_book.checks.answers import compare, draw, exercise, number, of_chapter
 
 solution, ask = of_chapter(__name__)
+check_stack = number(__name__, "check_stack")
+check_joins = number(__name__, "check_joins")
 
 Map = tuple[Tensor, Tensor]
 
@@ -31,17 +33,3 @@ def check_compose(answer: Callable[[Map, Map], Map]) -> None:
         "this is the second step alone": (a2, b2),
     }
     compare(torch.stack(given), torch.stack((a2 * a1, a2 * b1 + b2)), {m: torch.stack(w) for m, w in slips.items()})
-
-
-@exercise("Right: along the text in one layer, and up through the others at one place.")
-def check_stack(answer: float) -> None:
-    """``answer`` must be the longest chain in three recurrent layers on 512 symbols: 514."""
-    compare_number(
-        answer, 514, slips_of("check_stack"), "{:g} is not right: draw two layers and four symbols", 1e-5, 1e-5
-    )
-
-
-@exercise("Right: in a round with the step s, all but the first s places are joined with another.")
-def check_joins(answer: float) -> None:
-    """``answer`` must be how often the scan of the chapter joins for eight symbols: 7 + 6 + 4 = 17."""
-    compare_number(answer, 17, slips_of("check_joins"), "{:g} is not right: count round by round", 1e-5, 1e-5)

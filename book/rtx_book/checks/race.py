@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, compare_cases, exercise, judge, judged, of_chapter
+from rtx_book.checks.answers import compare, compare_cases, exercise, judge, judged, of_chapter, variant
 
 solution, ask = of_chapter(__name__)
 
@@ -23,7 +23,7 @@ def check_interval(answer: Callable[..., Sequence[float]]) -> None:
 
     values are n numbers, draws an array (R, n) of indices.
     """
-    rng = np.random.default_rng(10)
+    rng = np.random.default_rng(variant(10))
     for n, level, z in ((7, 0.95, 1.959964), (9, 0.8, 1.281552)):
         values = rng.gamma(2.0, size=n)
         draws = rng.integers(n, size=(900, n))

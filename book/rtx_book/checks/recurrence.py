@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, compare_number, draw, exercise, of_chapter
-from rtx_lib.layers import RNN
+from rtx_book.checks.answers import compare, draw, exercise, number, of_chapter
 
 solution, ask = of_chapter(__name__)
+check_parameter_count = number(__name__, "check_parameter_count")
 
 WRONG_LINES = frozenset({1, 2})
 """The lines of exercise 1 that do not hold."""
@@ -71,26 +71,3 @@ def check_backward_states(function: Callable[[Tensor, Tensor], Tensor]) -> None:
         "W_hh is transposed: for row vectors W_hh h is written h @ W_hh.T": transposed,
     }
     compare(function(z, weight), right, slips, 1e-12)
-
-
-@exercise("Right: the upper layer reads both directions, so it has more than the lower one.")
-def check_parameter_count(answer: float) -> None:
-    """Exercise 3: parameters of a bidirectional RNN of two layers with D_in = 10, H = 20, two biases each."""
-    width, hidden, layers = 10, 20, 2
-    right = sum(p.numel() for p in RNN(width, hidden, layers, bidirectional=True).parameters())
-    one_direction = sum(p.numel() for p in RNN(width, hidden, layers).parameters())
-    upper = 2 * (layers - 1) * hidden
-    bottom = 2 * hidden * (width + hidden + 2)
-    slips = {
-        "this counts one direction: the other has weights of its own": right // 2,
-        "this counts one direction, and upper layers that read H numbers": one_direction,
-        "this counts one bias: torch.nn keeps two, b_ih and b_hh": right - 2 * layers * hidden,
-        "the upper layer reads both directions of the layer below: 2H numbers, not H": right - upper * hidden,
-        "this counts the lower layer alone": bottom,
-        "this counts the lower layer alone, in one direction": bottom // 2,
-        "this counts the upper layer alone": right - bottom,
-        "this counts the upper layer alone, in one direction": (right - bottom) // 2,
-        "only the first layer reads the D_in inputs; the one above reads 2H": right + upper * (width - 2 * hidden),
-    }
-    otherwise = "{:g} is not right: add up W_ih, W_hh, b_ih and b_hh, layer by layer and direction by direction"
-    compare_number(answer, right, slips, otherwise, within=1e-5, near=1e-5)

@@ -9,9 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, compare_number, draw, exercise, of_chapter
+from rtx_book.checks.answers import compare, draw, exercise, number, of_chapter
 
 solution, ask = of_chapter(__name__)
+check_training_cost = number(__name__, "check_training_cost")
 
 NAMES = ("encoder self-attention", "masked decoder self-attention", "encoder-decoder attention")
 
@@ -122,21 +123,3 @@ def check_smoothing(answer: Callable[[Tensor, Tensor, float], Tensor]) -> None:
     }
     # To 1e-6: one-hot integers times a number are float32.
     compare(answer(logits.clone(), y.clone(), epsilon), right, slips, 1e-6)
-
-
-@exercise()
-def check_training_cost(answer: float) -> None:
-    """``answer`` must be the floating-point operations of 12 hours on 8 GPUs at 9.5e12 a second, to one per cent."""
-    rate, seconds = 9.5e12, 12 * 3600
-    slips = {
-        "this is the rate of one GPU, operations per second; the table holds a total": rate,
-        "this is the rate of eight GPUs, per second: for a total, multiply by the seconds": 8 * rate,
-        "this is one GPU's share: there were eight": rate * seconds,
-        "multiply by seconds, not by hours": 8 * rate * 12,
-        "multiply by seconds, not by minutes": 8 * rate * 12 * 60,
-    }
-    right, otherwise = 8 * rate * seconds, "{:.3g} is not time x GPUs x operations per second"
-    small = [right / 1e12 * prefix for prefix in (1e9, 1e6, 1)]
-    assert all(abs(float(answer) - wrong) > 0.01 * wrong for wrong in small), "tera is 10^12"
-    compare_number(answer, right, slips, otherwise, within=0.01, near=0.01)
-    print(f"Right: {right:.2g} operations in all, the 3.3e18 of the table. Fewer is better, of a total.")

@@ -4,10 +4,8 @@ from importlib import import_module
 
 import pytest
 import torch
-from support.built import NOTEBOOKS
 
-from rtx_book.checks.answers import compare, slips_of
-from rtx_book.paths import texts
+from rtx_book.checks.answers import compare, numbers
 
 RIGHT = torch.arange(6.0, dtype=torch.float64).view(2, 3)
 
@@ -33,11 +31,17 @@ def test_other_precision_and_what_does_not_count_are_forgiven():
     compare(RIGHT + torch.tensor([0, 0, torch.nan]), RIGHT, {}, seen=torch.tensor([True, True, False]).expand(2, 3))
 
 
-@pytest.mark.parametrize("name", texts("checks/slips.yml"))
-def test_each_number_of_a_slip_is_met_with_its_sentence(name):
-    modules = [import_module(f"rtx_book.checks.{chapter}") for chapter in NOTEBOOKS]
-    (check,) = [vars(module)[name] for module in modules if "slips_of" in vars(module) and name in vars(module)]
-    for message, value in slips_of(name).items():
+@pytest.mark.parametrize(("chapter", "name"), [(chapter, name) for chapter, own in numbers().items() for name in own])
+def test_a_number_is_right_and_each_slip_is_met_with_its_sentence(chapter, name, capsys):
+    check, one = getattr(import_module(f"rtx_book.checks.{chapter}"), name), numbers()[chapter][name]
+    check(one["right"])
+    assert capsys.readouterr().out.startswith("Right: ")
+    check(None)
+    assert capsys.readouterr().out == "Not answered yet.\n"
+    for value, words in (
+        (7e9, one["otherwise"].format(7e9, shown={"check_half_life": "1"}.get(name, "inf"))),
+        *((slip, said) for said, slip in one["slips"].items()),
+    ):
         with pytest.raises(AssertionError) as told:
             check(value)
-        assert str(told.value) == message
+        assert str(told.value) == words

@@ -9,11 +9,6 @@ def compose(second, first):
     return second[0] * first[0], second[0] * first[1] + second[1]
 
 
-RIGHT = {
-    checks.check_compose: [(compose, "Right: the factors multiply")],
-    checks.check_stack: [(514, "Right: along the text")],
-    checks.check_joins: [(17, "Right: in a round")],
-}
 SLIPS = {
     checks.check_compose: [
         (lambda second, first: compose(first, second), "first after second"),
@@ -21,9 +16,7 @@ SLIPS = {
         (lambda second, first: (second[0] + first[0], compose(second, first)[1]), "the factors multiply"),
         (lambda second, first: second, "second step alone"),
         (lambda second, first: second[0], "must return a pair"),
-    ],
-    checks.check_stack: [(40, "40 is not right")],
-    checks.check_joins: [(16, "16 is not right")],
+    ]
 }
 
-test_right_answers, test_slips, test_stubs = chapter(RIGHT, SLIPS)
+test_slips, test_stubs = chapter(SLIPS)

@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from support.answers import chapter
+from support.answers import accepted, chapter
 
 from rtx_book.checks import r_transformer as checks
 
@@ -25,14 +25,11 @@ def whole(z, W, M):
 
 
 RIGHT = {
-    checks.check_windows: [(windows, "Right: window - 1 zeros")],
-    checks.check_steps: [(steps, "Right: all windows")],
-    checks.check_reach: [(16, "Right: one input")],
     checks.check_order: [
         ("zfbcs", "Right: the gradient"),
         ("f z b c s", "Right: the gradient"),
         ("FBCSZ", "Right: the gradient"),
-    ],
+    ]
 }
 SLIPS = {
     checks.check_windows: [
@@ -53,7 +50,6 @@ SLIPS = {
         (lambda z, W, M: torch.tanh(z[:, M - 1 :]), "not there"),
         (lambda z, W, M: sum(steps(z, W, M, lambda M, k=k: range(k)) for k in (1, 2, 3)) / 3, "mean over the steps"),
     ],
-    checks.check_reach: {18: "overlap", 15: "own input", 216: "adds up", 36: "dilated", 6: "6 inputs is not right"},
     checks.check_order: [
         ("fzcbs", "authors' music script"),
         ("fczbs", "of the batch before"),
@@ -65,4 +61,5 @@ SLIPS = {
     ],
 }
 
-test_right_answers, test_slips, test_stubs = chapter(RIGHT, SLIPS)
+test_slips, test_stubs = chapter(SLIPS)
+test_right_answers = accepted(RIGHT)

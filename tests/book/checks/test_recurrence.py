@@ -43,10 +43,6 @@ SLIPS = {
         (lambda z, w: backward_states(z, w)[:, 0], "shape"),
         (lambda z, w: None, "must return a tensor"),
     ],
-    check_parameter_count: {1880: "one direction", 1480: "one direction, and", 3680: "one bias"}
-    | {2960: "both directions", 2560: "only the first layer", 1280: "the lower layer alone"}
-    | {640: "the lower layer alone, in one", 2480: "the upper layer alone", 1240: "the upper layer alone, in one"}
-    | {0: "0 is not right: add up"},
 }
 
 

@@ -16,14 +16,7 @@ def pinball(forecast, y, q):
     return torch.maximum(q * (y - forecast), (q - 1) * (y - forecast)).mean()
 
 
-RIGHT = {
-    checks.check_mase: [(0.5, "error of 1.5")],
-    checks.check_patches: [(patches, "its own level")],
-    checks.check_pinball: [(pinball, "the median")],
-    checks.check_windows: [(2785, "2,880 - 96 + 1")],
-}
 SLIPS = {
-    checks.check_mase: [(7, "7 is not right")],
     checks.check_patches: [
         (lambda x, P: patches(x, P, lambda x: 0), "still in"),
         (lambda x, P: patches(x, P, old_end=False), "old end"),
@@ -39,7 +32,6 @@ SLIPS = {
         (lambda forecast, y, q: 40 * pinball(forecast, y, q), "take the mean"),
         (lambda forecast, y, q: (q * (y - forecast)).clamp(min=0).mean(), "cost something"),
     ],
-    checks.check_windows: [(5, "5 is not right")],
 }
 
-test_right_answers, test_slips, test_stubs = chapter(RIGHT, SLIPS)
+test_slips, test_stubs = chapter(SLIPS)

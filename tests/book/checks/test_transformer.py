@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from support.answers import chapter
+from support.answers import accepted, chapter
 
 from rtx_book.checks import transformer as checks
 
@@ -17,10 +17,6 @@ def past(ids):
 
 def masks(source, target):
     return seen(source), past(target), seen(source)
-
-
-def sublayer(x, f, norm, where):
-    return x + f(norm(x)) if where == "pre" else norm(x + f(x))
 
 
 def as_pre(slip):
@@ -45,10 +41,7 @@ RIGHT = {
     checks.check_masks: [
         (masks, "Right: padding"),
         (lambda s, t: (seen(s), past(t) & seen(t), seen(s).expand(-1, 1, 3, -1)), "Right: padding"),
-    ],
-    checks.check_sublayer: [(sublayer, "Right: x")],
-    checks.check_smoothing: [(against(lambda hot, e, n: (1 - e) * hot + e / n), "Right: (1")],
-    checks.check_training_cost: [(12 * 3600 * 8 * 9.5e12, "Right: 3.3e")],
+    ]
 }
 SLIPS = {
     checks.check_masks: [
@@ -93,15 +86,7 @@ SLIPS = {
         (lambda logits, y, e: -F.cross_entropy(logits, y, label_smoothing=e), "sign is missing"),
         (lambda logits, y, e: F.cross_entropy(logits, y, label_smoothing=e) / logits.shape[1], "sum over the classes"),
     ],
-    checks.check_training_cost: [
-        (9.5e12, "rate of one GPU"),
-        (7.6e13, "rate of eight GPUs"),
-        (9.5e12 * 43200, "one GPU's share"),
-        (7.6e13 * 12, "not by hours"),
-        (7.6e13 * 720, "not by minutes"),
-        (76e9 * 43200, "tera is 10"),
-        (2.3e19, "is not time"),
-    ],
 }
 
-test_right_answers, test_slips, test_stubs = chapter(RIGHT, SLIPS)
+test_slips, test_stubs = chapter(SLIPS)
+test_right_answers = accepted(RIGHT)

@@ -1,0 +1,71 @@
+"""Grading: an untouched notebook fails every check, a solved one passes them on any numbers, and no slip gets by."""
+
+import contextlib
+import json
+import re
+
+import pytest
+from support.built import NOTEBOOKS
+from support.helpers import code_cell
+
+from rtx_book import paths
+from rtx_book.build.execute import read_notebook, source
+from rtx_book.checks import answers
+from rtx_book.checks.grading import answers_of, checks_of, grade, graded
+
+LEAK = "from rtx_book.checks import attention as checks\n"
+
+
+def sources(chapter):
+    return [source(cell) for cell in read_notebook(NOTEBOOKS[chapter])["cells"] if cell["cell_type"] == "code"]
+
+
+@pytest.mark.parametrize("chapter", NOTEBOOKS)
+def test_an_untouched_notebook_fails_every_check_and_its_solutions_pass(chapter, monkeypatch):
+    untouched = sources(chapter)
+    text = (paths.PACKAGE / "checks" / "solutions" / f"{chapter}.md").read_text(encoding="utf-8")
+    solutions = re.findall(r"^```python\n(.*?)^```$", text, flags=re.M | re.S)
+    stubs, solved = answers_of(untouched), answers_of([one for one in untouched if ".check_" not in one] + solutions)
+    solved |= answers_of(["checks.check_slips({1, 2})"])  # its solution explains, with what the chapter has computed
+    assert set(stubs) == set(checks_of(chapter))
+    for name in checks_of(chapter):
+        monkeypatch.setenv("RTX_GRADING", "1")
+        with pytest.raises(AssertionError, match="Not answered yet"):
+            grade(chapter, name, stubs)
+        monkeypatch.setenv("RTX_GRADING", "7")
+        grade(chapter, name, solved)
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ([], "no cell calls checks.check_leak"),
+        (["x = 0.119\nchecks.check_leek(x)"], "no cell calls checks.check_leak"),
+        (["x = 0.119\n# checks.check_leak(x)"], "no cell calls checks.check_leak"),
+        (["checks.check_leak = print", "checks.check_leak(0.5)"], "this is the weight without any mask"),
+        (["x = 0\nwhile True:\n    x += 1\nchecks.check_leak(x)"], "no answer after 0.1 seconds"),
+        (["while x:", "%matplotlib inline\nx = 0.119\nchecks.check_leak(x)\nlater = x"], ""),
+    ],
+)
+def test_an_answer_counts_if_it_is_there_and_comes_in_time(cells, words, tmp_path, monkeypatch):
+    monkeypatch.setattr(answers, "LIMIT", 0.1)
+    (file := tmp_path / "own.ipynb").write_text(json.dumps({"cells": [code_cell(cell) for cell in (LEAK, *cells)]}))
+    monkeypatch.setenv("RTX_GRADING", "1")
+    with pytest.raises(AssertionError, match=words) if words else contextlib.nullcontext():
+        graded("attention", file)("check_leak")
+
+
+def test_a_check_ends_an_answer_that_never_comes(monkeypatch):
+    monkeypatch.setattr(answers, "LIMIT", 0.1)
+    monkeypatch.setenv("RTX_GRADING", "1")
+
+    @answers.exercise()
+    def check(answer):
+        while True:
+            pass
+
+    with pytest.raises(AssertionError, match="does a loop never end"):
+        check(1)
+    monkeypatch.setenv("RTX_GRADING", "yes")
+    with pytest.raises(ValueError, match=r"RTX_GRADING must be a whole number, .* got 'yes'"):
+        check(None)

@@ -1,0 +1,59 @@
+"""The course: its tables go with the chapters, and of each assignment the stub fails every test and the sample none."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from support.built import NOTEBOOKS
+from support.helpers import ROOT
+
+from rtx_book.build.execute import read_notebook, source
+
+FOLDER = ROOT / "book" / "mine" / "course"
+PAGE = (ROOT / "book" / "course.md").read_text(encoding="utf-8")
+ROWS = [[cell.strip() for cell in row.split("|")[1:-1]] for row in PAGE.splitlines() if row.startswith("| ")]
+NAMES = [path.stem for path in sorted((ROOT / "tests" / "solutions").iterdir())]
+
+
+def chapters(text):
+    return re.findall(r"\{doc\}`/notebooks/(\w+)`", text)
+
+
+def test_a_week_names_sections_and_exercises_that_are_there():
+    weeks = [row for row in ROWS if len(row) == 6 and chapters(row[1])]
+    for _, read, without, _, exercises, _ in weeks:
+        text = {
+            chapter: "\n".join(map(source, read_notebook(NOTEBOOKS[chapter])["cells"])) for chapter in chapters(read)
+        }
+        headings = re.findall(r"^#+ (.+)$", "\n".join(text.values()), flags=re.M)
+        assert not set(re.findall(r"\*(.+?)\*", without)) - set(headings)
+        letters = dict(zip(re.findall(r"\((\w)\)", read), text.values(), strict=True))
+        for letter, numbers in re.findall(r"(\w) ([\d, ]+)", exercises):
+            assert all(f"### Exercise {number}:" in letters[letter] for number in numbers.split(", "))
+    assert len(weeks) == 7 and {chapter for row in ROWS for chapter in chapters(row[0])} == set(NOTEBOOKS)
+
+
+@pytest.mark.parametrize(
+    ("chapter", "needs"), [(*chapters(row[0]), row[1]) for row in ROWS if len(row) == 2 and chapters(row[0])]
+)
+def test_a_chapter_stands_on_what_its_first_lines_say(chapter, needs):
+    text = "\n".join(map(source, read_notebook(NOTEBOOKS[chapter])["cells"]))
+    assert set(chapters(needs)) == set(chapters(re.search(r"^Prerequisites: .+$", text, flags=re.M)[0]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("edition", ["stub", "solution"])
+def test_assignments_in_both_editions(edition, tmp_path):
+    shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
+    for name in NAMES if edition == "solution" else ():
+        text = (ROOT / "tests" / "solutions" / f"{name}.md").read_text(encoding="utf-8")
+        (tmp_path / f"{name}.py").write_text(
+            re.search(r"^```python\n(.*?)^```$", text, re.M | re.S)[1], encoding="utf-8"
+        )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(f"test_{name}.py" for name in NAMES)]
+    ran = subprocess.run(command, cwd=tmp_path, env=os.environ | {"RTX_GRADING": "7"}, capture_output=True, text=True)
+    told = dict(re.findall(r"(?:^|, )(\d+) (passed|failed|error)s?", ran.stdout.splitlines()[-1]))
+    assert set(told.values()) == ({"passed"} if edition == "solution" else {"failed", "error"}), ran.stdout
