@@ -12,7 +12,7 @@ import nbformat
 
 from rtx_book.build import execute
 from rtx_book.build.execute import source
-from rtx_book.claims.claims import as_roles
+from rtx_book.claims.claims import as_roles, papers
 
 Notebook = Mapping[str, Any]
 
@@ -43,8 +43,7 @@ HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 FOLDED_CODE = {"cellView": "form", "jupyter": {"source_hidden": True}}  # so that Colab and JupyterLab fold it, too
 FENCE = re.compile(r"^(`{3,}|~{3,}|:{3,}).*?^\1[ \t]*$", flags=re.M | re.S)
 FOLDED = re.compile(r"<details.*?</details>", flags=re.S)  # an answer to a guess, until the reader opens it
-# What only Sphinx reads: a role, a directive, a label.
-SPHINX = re.compile(r"\{[\w:]+\}`|^[`:]{3,}\{|^\([\w-]+\)=$|\$\$ *\(\w", flags=re.M)
+SPHINX = re.compile(r"\{[\w:]+\}`|^[`:]{3,}\{|^\([\w-]+\)=$|\$\$ *\(\w", flags=re.M)  # a role, a directive, a label
 NUMBERED = re.compile(r'^<a id="(eq-[\w-]+)"></a>\n\$\$\n[^$]+\n\\tag\{(\d+)\}\n\$\$$', flags=re.M)
 ASKED = {"exercise", "hide-cell"}
 SOLUTION = re.compile(r"checks\.solution\(\d\)")
@@ -225,6 +224,8 @@ def reads_as_words(notebook: Notebook) -> list[str]:
     text = "\n".join(cells.values())
     numbers = {label: str(number) for number, (label, _) in enumerate(NUMBERED.findall(text), start=1)}
     said = NUMBERED.findall(text) + [(label, n) for n, label in re.findall(r"\[\((\d+)\)\]\(#(eq-[\w-]+)\)", text)]
+    made = as_roles(text)  # where a paper's address is left the words are not as its author and year are
+    faults += [f"{name} is not cited so" for name, home in papers().values() if f"]({home})" in made]
     return faults + [f"{label} is called ({n})" for label, n in said if numbers.get(label) != n]
 
 
