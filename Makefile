@@ -23,7 +23,7 @@ PYTEST = RTX_DOWNLOAD=0 OMP_NUM_THREADS=1 $(PY) -m pytest -n "$(WORKERS)" --maxp
 ENVIRONMENT = $(if $(filter-out file,$(origin PYTHON)),PYTHON="$(PYTHON)") TORCH_INDEX="$(TORCH_INDEX)" \
 	sh book/rtx_book/build/environment.sh
 # What a developer waits for: contracts, parity with the reference arrays, statements and claims, every notebook's form.
-CHECKED := $(addprefix tests/,lib reference support book/test_press.py book/records book/claims book/race book/checks \
+CHECKED := $(addprefix tests/,lib reference support book/test_press.py book/test_style.py book/records book/claims book/race book/checks \
 	book/build/test_fingerprint.py book/notebooks/test_structure.py book/notebooks/test_displayed.py)
 # $(call phase,title,command): run the command, then say how long it took; stop when it fails.
 phase = @start=$$(date +%s); echo "== $(1)"; $(2) || exit 1; echo "   $(1): $$(( $$(date +%s) - start )) s"

@@ -72,9 +72,6 @@ def test_the_chapter_and_the_page_show_what_it_adds(stage):
     assert f"](mine/{stage}.py)" in page and f":start-at: '# ---- {stage}'" in page
 
 
-# ------------------------------------------------------------------------------------------ the library's numbers
-
-
 class Attentive(nn.Module):
     """The library's LSTM below its attention, which has no model of that kind."""
 

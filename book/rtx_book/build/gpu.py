@@ -169,11 +169,11 @@ def verdicts(said: str) -> dict[str, Any]:
 
 def everything(out: Path, device: str) -> int:
     """Run all steps; 1 if one failed, 2 without a GPU."""
-    try:
-        import torch
-    except ImportError:
+    if missing(["torch"]):
         print(f"{sys.executable} has no torch: name a Python that has it, make gpu GPU_PYTHON=python3")
         return 2
+    import torch
+
     if device == "cuda" and not torch.cuda.is_available():
         print("torch sees no GPU here: nothing was run (GPU_DEVICE=cpu tries it on the CPU)")
         return 2
@@ -216,12 +216,9 @@ def everything(out: Path, device: str) -> int:
 def write(out: Path, told: dict[str, Any], speeds: Path, said: dict[str, str]) -> None:
     """What is known by now."""
     logs = "\n".join(f"==== {name}\n{text}" for name, text in [*said.items()])  # another step may end now
-    for name, text in (
-        ("speed.jsonl", speeds.read_text(encoding="utf-8") if speeds.exists() else ""),
-        ("summary.json", json.dumps(told, indent=1) + "\n"),
-        ("log.txt", logs + "\n"),
-    ):
-        (out / name).write_text(text, encoding="utf-8")
+    (out / "speed.jsonl").write_bytes(speeds.read_bytes() if speeds.exists() else b"")
+    (out / "summary.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    (out / "log.txt").write_text(logs + "\n", encoding="utf-8")
 
 
 def summary(told: dict[str, Any], out: Path) -> int:

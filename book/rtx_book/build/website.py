@@ -161,9 +161,7 @@ def libraries(root: Path, build: Path) -> dict[str, bytes]:
     for origin, target in LIBRARIES.items():
         start = folder / "node_modules" / origin
         for path in [start] if start.is_file() else sorted(p for p in start.rglob("*") if p.is_file()):
-            inner = path.relative_to(start).as_posix()
-            name = f"book/assets/vendor/{target}" + ("" if inner == "." else f"/{inner}")
-            found[name] = path.read_bytes()
+            found[Path("book/assets/vendor", target, path.relative_to(start)).as_posix()] = path.read_bytes()
     return found
 
 

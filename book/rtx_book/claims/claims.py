@@ -261,25 +261,36 @@ def told_finding(claim: Claim, study: Mapping[str, Any]) -> str:
 
 
 @functools.cache
-def papers() -> dict[str, str]:
-    """ "Author and Author (year)" by key, out of the book's bibliography."""
+def papers() -> dict[str, tuple[str, str]]:
+    """ "Author and Author (year)" and where a notebook links it, by key, out of the book's bibliography."""
     found = {}
     text = book_file("references.bib").read_text(encoding="utf-8")
     for key, entry in re.findall(r"^@\w+\{([^,]+),(.*?)^\}", text, flags=re.M | re.S):
         fields = dict(re.findall(r"(\w+) += \{(.*?)\},?$", entry, flags=re.M | re.S))
         last = [name.partition(",")[0] for name in " ".join(fields["author"].split()).split(" and ")]
         authors = f"{last[0]} et al." if len(last) > 2 else " and ".join(last)
-        found[key] = f"{authors} ({fields['year']})"
+        home = f"https://doi.org/{fields['doi']}" if "doi" in fields else fields.get("url", "../book/references.bib")
+        found[key] = f"{authors} ({fields['year']})", home
     return found
+
+
+def as_roles(text: str) -> str:
+    """A notebook's Markdown, which any Jupyter shows, with Sphinx's roles for citations and labels for formulas."""
+    for key, (name, home) in papers().items():
+        text = text.replace(f"[{name}]({home})", f"{{cite:t}}`{key}`")
+        text = text.replace(f"[{name[:-7]}, {name[-5:-1]}]({home})", f"{{cite:p}}`{key}`")
+    text = re.sub(r"\((\{cite:p\}`\w+`(?:; \{cite:p\}`\w+`)*)\)", lambda m: m[1].replace("`; {cite:p}`", ","), text)
+    text = re.sub(r"\[\(\d+\)\]\(#(eq-[\w-]+)\)", r"{eq}`\1`", text)
+    text = re.sub(r'<a id="(eq-[\w-]+)"></a>\n(\$\$.+?)\n\\tag\{\d+\}\n\$\$', r"\2\n$$ (\1)", text, flags=re.S)
+    text = re.sub(r'^<a id="([\w-]+)"></a>$', r"(\1)=", text, flags=re.M)
+    return re.sub(r"^> \*\*(.+)\.\*\* (.+)$", r"```{admonition} \1\n:class: warning\n\2\n```", text, flags=re.M)
 
 
 def plain(text: str) -> str:
     """Markdown with roles as it reads without Sphinx: a citation as author and year, a link as its words."""
 
-    def cited(role: re.Match[str]) -> str:
-        return "; ".join(papers().get(key, key) for key in role[1].split(","))
-
-    text = re.sub(r"\{cite:\w+\}`([^`]+)`", cited, text)
+    names = re.compile(r"\{cite:\w+\}`([^`]+)`")
+    text = names.sub(lambda m: "; ".join(papers().get(key, (key,))[0] for key in m[1].split(",")), text)
     return re.sub(r"\{\w+\}`(?:([^`<]+?) *<[^`>]+>|([^`]+))`", lambda m: m[1] or m[2], text)
 
 

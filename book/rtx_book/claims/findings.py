@@ -57,9 +57,7 @@ class Bound:
             raise ValueError(f"bound must name the lower end first, got {self.text!r}")
 
     def holds(self, value: float) -> bool:
-        """Whether ``value`` lies there; one that is not a number lies nowhere."""
-        if math.isnan(value):
-            return False
+        """Whether ``value`` lies there; one that is not a number compares with nothing, and lies nowhere."""
         if between := _BETWEEN.fullmatch(self.text):
             return float(between[1]) < value < float(between[2])
         one = _ONE_SIDE.fullmatch(self.text)

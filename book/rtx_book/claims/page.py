@@ -106,8 +106,7 @@ def markup(found: Finding, rate: Rate | None, link: str | None = None) -> str:
     """The finding as one line of a page; ``link`` leads to its row in the list of all findings."""
     sign, state = LOOKS[found.held]
     lead = "<strong>It fell otherwise in this run.</strong> The sentence was: " if state == "fell" else ""
-    here = f"Here {number(found.value)}, bound {found.bound}"
-    here += ", not judged in so short a run" * (state == "unjudged")
+    here = f"Here {number(found.value)}, bound {found.bound}{', not judged in so short a run' * (state == 'unjudged')}"
     told = html.escape(rate_text(rate))
     told = f'<a href="{html.escape(link)}">{told}</a>' if link else told
     numbers = f'<span class="numbers">{html.escape(here)}; {told}</span>'

@@ -33,6 +33,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from rtx_book.claims.claims import as_roles
 from rtx_book.claims.findings import STUDY, load_study
 from rtx_book.claims.statements import Statement, read_statements
 from rtx_book.paths import PACKAGE, cells_of, chapters_of, solution_text
@@ -157,7 +158,7 @@ def read_page(root: Path, name: str) -> list[tuple[str, str]]:
     """The cells of a page with their kinds, then what else supports it: programs, and on their page all findings."""
     prose = root / "book" / f"{name}.md"
     found = [("markdown", prose.read_text(encoding="utf-8"))] if prose.exists() else cells_of(root, name)
-    found = [shown for cell in found for shown in with_solution(name, *cell)]
+    found = [shown for kind, text in found for shown in with_solution(name, kind, as_roles(text))]
     for program in (own for pattern in PROGRAMS.get(name, ()) for own in sorted((root / "book").glob(pattern))):
         text = program.read_text(encoding="utf-8")
         found.append((f"program {program.name}", f"{text} {typed(text) if program.suffix == '.py' else ''}"))

@@ -121,10 +121,8 @@ def finish_site(app: Sphinx, error: Exception | None) -> None:
     searched = (vendor(app) / "minisearch.js").is_file()
     for page in out.rglob("*.html"):
         page.write_text(repaired(page.read_text(encoding="utf-8"), searched), encoding="utf-8")
-    for pattern in IDLE:
-        for path in (out / "_static").rglob(pattern):
-            if path.is_file():
-                path.unlink()
+    for path in {path for pattern in IDLE for path in (out / "_static").rglob(pattern) if path.is_file()}:
+        path.unlink()
     if app.config.html_baseurl:
         text = sitemap(app.config.html_baseurl, (f"{page}.html" for page in app.env.found_docs))
         (out / "sitemap.xml").write_text(text, encoding="utf-8")

@@ -6,6 +6,7 @@ parsed. So a number can be neither mistyped nor stale. A file that is broken is 
 and the fault.
 """
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from markupsafe import Markup
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
+from rtx_book.claims.claims import as_roles
 from rtx_book.sphinx import findings, ledger, mistakes, records, speed
 
 CONTEXTS: dict[str, Callable[..., dict[str, Any]]] = {
@@ -57,9 +59,16 @@ def rendered(name: str, root: Path, *arguments: str) -> str:
     return TEMPLATES.get_template(f"{name}.md.jinja").render(CONTEXTS[name](root, *arguments))
 
 
+def as_page(cell: dict[str, Any]) -> dict[str, Any]:
+    """A cell of a notebook with the roles that its plain Markdown stands for."""
+    return cell | {"source": as_roles("".join(cell["source"]))} if cell.get("cell_type") == "markdown" else cell
+
+
 def fill(app: Sphinx, page: str, source: list[str]) -> None:
     """Put what is made into a page's text, before it is parsed."""
     root = Path(app.confdir)
+    if page.startswith("notebooks/"):
+        source[0] = json.dumps(json.loads(source[0], object_hook=as_page))
 
     def part(fence: re.Match[str]) -> str:
         try:

@@ -66,11 +66,8 @@ def copy_scripts(app: Sphinx, error: Exception | None) -> None:
     """Put scripts and style sheets of the library below ``_static/live``."""
     if error or app.builder.format != "html":
         return
-    target = Path(app.outdir) / "_static" / "live"
-    target.mkdir(parents=True, exist_ok=True)
-    for path in live.folder().iterdir():
-        if path.suffix in (".js", ".css"):
-            shutil.copyfile(path, target / path.name)
+    code = shutil.ignore_patterns("*.py", "*.json", "__pycache__")
+    shutil.copytree(live.folder(), Path(app.outdir, "_static", "live"), ignore=code, dirs_exist_ok=True)
 
 
 def setup(app: Sphinx) -> None:

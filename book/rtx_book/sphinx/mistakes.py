@@ -9,6 +9,11 @@ import yaml
 WIDTH, HEIGHT = 240, 120
 
 
+def short(x: float) -> str:
+    """A number on an axis: "0.123", "12k", "3.4M"."""
+    return f"{x:.3g}" if abs(x) < 1e3 else f"{x / 1e3:.0f}k" if abs(x) < 1e6 else f"{x / 1e6:.1f}M"
+
+
 def chart(losses: list[float], sound: list[float], window: int) -> dict[str, Any]:
     """Two curves of losses over steps as the points of an SVG, and the numbers at the ends of its axes.
 
@@ -23,10 +28,7 @@ def chart(losses: list[float], sound: list[float], window: int) -> dict[str, Any
         return " ".join(f"{x:.1f},{HEIGHT * (high - loss) / (high - low):.1f}" for x, loss in places)
 
     numbers = {"low": low, "high": high, "last": losses[-1], "sound_last": sound[-1]}
-    told = {
-        name: f"{x:.3g}" if abs(x) < 1e3 else f"{x / 1e3:.0f}k" if abs(x) < 1e6 else f"{x / 1e6:.1f}M"
-        for name, x in numbers.items()
-    }
+    told = {name: short(x) for name, x in numbers.items()}
     return {"own": line(losses), "sound": line(sound), "steps": window * len(losses), **told}
 
 

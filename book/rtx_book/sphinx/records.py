@@ -87,15 +87,12 @@ def by_rate(found: dict[str, list[dict[str, Any]]], files: dict[str, str]) -> di
 
 def judged(records: Sequence[dict[str, Any]]) -> str:
     """The validation loss by which a rate is judged, of several seeds the median, or that runs diverged."""
-    losses: list[float] = []
-    lost = sum(record["diverged"] is not None for record in records)
+    whole = [run for run in records if not run["diverged"]]
     metric = "mse" if any("mse" in row for record in records for row in record["evaluations"]) else "loss"
-    for record in records:
-        values = [row[metric] for row in record["evaluations"] if metric in row]
-        if values and not record["diverged"]:
-            losses.append(min(values) if record["configuration"].get("keep_best") else values[-1])
+    runs = [(run, [row[metric] for row in run["evaluations"] if metric in row]) for run in whole]
+    losses = [min(own) if run["configuration"].get("keep_best") else own[-1] for run, own in runs if own]
     said = [f"{metric} {padded(statistics.median(losses))}"] if losses else []
-    if lost:
+    if lost := len(records) - len(whole):
         said.append(f"{lost} of {len(records)} diverged" if len(records) > 1 else "diverged")
     return ", ".join(said) or "none"
 

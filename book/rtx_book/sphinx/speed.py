@@ -104,8 +104,7 @@ def machines(root: Path) -> dict[str, Any]:
         machine, versions = measured["machine"], measured["versions"]
         count, threads = machine["cores"], machine["threads"]
         text = f"{machine['processor']}, {count} core{'s' * (count > 1)}, {threads} thread{'s' * (threads > 1)} used"
-        if machine["gpu"]:
-            text = f"{machine['gpu']}, beside {text}"
+        text = f"{machine['gpu']}, beside {text}" if machine["gpu"] else text
         text += f"; torch {versions['torch']} ({machine['build']}), "
         named = {"Python" if name == "python" else name: version for name, version in versions.items()}
         text += ", ".join(f"{name} {version}" for name, version in named.items() if name != "torch")

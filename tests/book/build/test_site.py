@@ -129,8 +129,6 @@ def test_lock_file_holds_no_addresses():
         assert re.fullmatch(r"\d+\.\d+\.\d+", version), "exact versions only"
 
 
-# ---------------------------------------------------------------------------------------------- the repository
-
 CONFIG = "author: The rtx_lib authors  # nobody yet\nrepository:\n  url: https://github.com/OWNER/REPOSITORY\n"
 CITATION = "title: A book\nauthors:\n  - name: The rtx_lib authors\nlicense: MIT\n"
 
@@ -191,9 +189,6 @@ def test_buttons_and_previews_need_a_repository(tmp_path, slug, buttons):
     assert bool(config.ogp_image) == buttons, "no picture without the address that a preview needs"
 
 
-# ---------------------------------------------------------------------------------------------- the commands
-
-
 def test_help_lists_every_public_target():
     text = (ROOT / "Makefile").read_text()
     shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -205,9 +200,6 @@ def test_help_lists_every_public_target():
 def test_what_runs_before_anything_is_installed_imports_the_standard_library_only(script):
     names = re.findall(r"^(?:import|from) (\w+)", Path(script.__file__).read_text(), flags=re.M)
     assert names and set(names) <= sys.stdlib_module_names
-
-
-# ------------------------------------------------------------------------------------------ findings of a build
 
 
 def finding(value, held, id="one-end"):

@@ -12,6 +12,7 @@ import nbformat
 
 from rtx_book.build import execute
 from rtx_book.build.execute import source
+from rtx_book.claims.claims import as_roles, papers
 
 Notebook = Mapping[str, Any]
 
@@ -42,6 +43,8 @@ HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 FOLDED_CODE = {"cellView": "form", "jupyter": {"source_hidden": True}}  # so that Colab and JupyterLab fold it, too
 FENCE = re.compile(r"^(`{3,}|~{3,}|:{3,}).*?^\1[ \t]*$", flags=re.M | re.S)
 FOLDED = re.compile(r"<details.*?</details>", flags=re.S)  # an answer to a guess, until the reader opens it
+SPHINX = re.compile(r"\{[\w:]+\}`|^[`:]{3,}\{|^\([\w-]+\)=$|\$\$ *\(\w", flags=re.M)  # a role, a directive, a label
+NUMBERED = re.compile(r'^<a id="(eq-[\w-]+)"></a>\n\$\$\n[^$]+\n\\tag\{(\d+)\}\n\$\$$', flags=re.M)
 ASKED = {"exercise", "hide-cell"}
 SOLUTION = re.compile(r"checks\.solution\(\d\)")
 ANSWER = re.compile(r"\bask\((?:check|lambda)|\bright=.*(?:slips|label)=|def \w*solution|<summary>(?:Solution|Answer)")
@@ -172,7 +175,7 @@ def sections(notebook: Notebook) -> list[tuple[str, int, int]]:
             heading, words, code = found.pop()
             found.append((heading, words, code + is_shown(cell)))
             continue
-        first, *others = re.split(r"^(?=## )", FOLDED.sub("", source(cell)), flags=re.M)
+        first, *others = re.split(r"^(?=## )", FOLDED.sub("", as_roles(source(cell))), flags=re.M)
         heading, words, code = found.pop()
         found.append((heading, words + len(first.split()), code))
         found += [(part.splitlines()[0], len(part.split()), 0) for part in others]
@@ -212,6 +215,18 @@ def marks_what_is_further(notebook: Notebook) -> list[str]:
         for level, title in headings(notebook)
         if marked.match(title) and not re.match(FURTHER + r"\S", f"{level * '#'} {title}")
     ]
+
+
+def reads_as_words(notebook: Notebook) -> list[str]:
+    """No Jupyter shows the marks of Sphinx: a link stands for each (`as_roles`). Formulas are numbered as they come."""
+    cells = {n: source(c) for n, c in enumerate(notebook["cells"], start=1) if c["cell_type"] == "markdown"}
+    faults = [f"cell {n} shows {raw!r} as it is" for n, text in cells.items() for raw in SPHINX.findall(text)]
+    text = "\n".join(cells.values())
+    numbers = {label: str(number) for number, (label, _) in enumerate(NUMBERED.findall(text), start=1)}
+    said = NUMBERED.findall(text) + [(label, n) for n, label in re.findall(r"\[\((\d+)\)\]\(#(eq-[\w-]+)\)", text)]
+    made = as_roles(text)  # where a paper's address is left the words are not as its author and year are
+    faults += [f"{name} is not cited so" for name, home in papers().values() if f"]({home})" in made]
+    return faults + [f"{label} is called ({n})" for label, n in said if numbers.get(label) != n]
 
 
 def hides_little(notebook: Notebook) -> list[str]:
@@ -323,6 +338,7 @@ CHECKS: list[Callable[[Notebook], list[str]]] = [
     has_known_tags,
     has_the_size_of_a_chapter,
     marks_what_is_further,
+    reads_as_words,
     hides_little,
     keeps_its_answers,
     asserts_proofs_only,

@@ -13,9 +13,6 @@ def test_no_figure_is_lost(name):
     assert not displayed.lost_figures(read(NOTEBOOKS[name]))
 
 
-# ------------------------------------------------------------------------------------------ planted mistakes
-
-
 def cells(*texts):
     return v4.new_notebook(cells=[v4.new_code_cell(text) for text in texts])
 

@@ -93,9 +93,6 @@ def test_notebooks_refuse_an_unknown_profile_themselves(tmp_path):
         assert all(profile in answer for profile in ("smoke", "book", "paper")), answers
 
 
-# ------------------------------------------------------------------------------------------ planted mistakes
-
-
 def executed(*cells):
     """A notebook as papermill leaves it: a parameters cell, and cells of (code, outputs, tags)."""
     injected = ('profile = "smoke"', [], ["injected-parameters"])

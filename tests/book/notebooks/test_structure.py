@@ -27,9 +27,6 @@ def test_bootstrap_is_the_same_everywhere():
     assert not structure.bootstraps_differ({name: read(path) for name, path in NOTEBOOKS.items()})
 
 
-# ------------------------------------------------------------------------------------------ planted mistakes
-
-
 def code(text, *tags):
     cell = v4.new_code_cell(text)
     folded = structure.FOLDED_CODE if structure.HIDDEN.intersection(tags) else {}
@@ -92,6 +89,8 @@ PLANTED = {
     "an open solution": (structure.keeps_its_answers, source_of(4, "def mask_solution(x):\n    return x")),
     "a solution as code": (structure.keeps_its_answers, source_of(-3, "check(1)")),
     "a solution as text": (structure.keeps_its_answers, source_of(3, "<details><summary>Solution</summary>")),
+    "a role": (structure.reads_as_words, source_of(3, "## Part\n\nBy {cite:t}`elman1990`.")),
+    "a formula called by another's number": (structure.reads_as_words, source_of(3, "## Part\n\nBy [(2)](#eq-a).")),
     "a path of one machine": (structure.names_no_machine_path, source_of(4, 'open("/home/someone/data.txt")')),
     "a long hidden cell": (structure.hides_little, source_of(-2, "x = 1\n" * 46)),
     "an assert after a training": (structure.asserts_proofs_only, lambda cells: cells.append(code("assert h < 1"))),

@@ -245,9 +245,6 @@ def test_a_missing_address_shows_a_page_that_leads_back(contexts, address, path)
         expect(page.locator("h1").first).to_be_visible()
 
 
-# ------------------------------------------------------------------------------------------ planted mistakes
-
-
 @pytest.mark.parametrize(
     ("body", "fault"),
     [

@@ -16,9 +16,6 @@ CHAPTERS = [f"{page}.html" for page in built.toc() if page.startswith("notebooks
 ASSETS = ROOT / "book" / "assets"
 
 
-# ----------------------------------------------------------------------------------------------- the chapters
-
-
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_guesses(pages, name):
     assert not teaching.guess_faults(pages[name])
@@ -40,8 +37,6 @@ def test_folds_say_what_they_hold(pages, name):
         parts = [child.name for child in cell.find_all(["div", "details"], recursive=False)]
         assert parts in (["div", "details"], ["details"], ["div"]), parts
 
-
-# ------------------------------------------------------------------------- the same checks on planted mistakes
 
 GUESS = (
     '<div class="guess"><p>Which?</p><details name="g-1"><summary>One</summary><p>No.</p></details>'
@@ -91,9 +86,6 @@ def test_guesses_on_paper(contexts, planted):
         page.emulate_media(media="print")
         assert not page.get_by_text("Yes.").is_visible()
         assert all(summary.is_visible() for summary in page.locator("summary").all())
-
-
-# --------------------------------------------------------------------------------------- the order of the cells
 
 
 def cell(*tags, code="x = 1", output=None, text=None):

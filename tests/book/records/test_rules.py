@@ -92,9 +92,6 @@ def test_rules_in_words():
     assert rules.spoken("overlap A ~ B", OURS) == "the seeds of A and B overlapping"
 
 
-# ------------------------------------------------------------------------------------------ files of entries
-
-
 @dataclass(frozen=True)
 class Said:
     says: str

@@ -21,9 +21,6 @@ from support.made_records import whole, write
 from rtx_book.race.race_csv import HEADER
 from rtx_book.sphinx import book_site, citing, previews
 
-# ---------------------------------------------------------------------------------------------- reading times
-
-
 TIMES = yaml.safe_load((ROOT / "book" / "reading.yml").read_text(encoding="utf-8"))
 
 
@@ -45,8 +42,6 @@ def test_what_stands_under_a_title_goes_with_the_words_of_the_chapter():
     one = next(iter(words))
     assert stale(TIMES, {**words, one: 2 * words[one], "notebooks/new": 3000}) == [one, "notebooks/new"]
 
-
-# ---------------------------------------------------------------------------------------------- author and date
 
 CFF = {"title": "Recurrence, and more", "version": "1.2", "authors": [{"name": citing.UNNAMED}]}
 
@@ -140,9 +135,6 @@ def test_the_footer_names_nobody_until_somebody_is_named():
     assert signed("", doctree=False)["last_updated"] is None, "the search page was written by nobody"
 
 
-# ---------------------------------------------------------------------------------------------- link texts, search
-
-
 def test_every_page_has_a_text_of_its_own_that_a_link_can_show():
     texts = yaml.safe_load((ROOT / "book" / "descriptions.yml").read_text(encoding="utf-8"))
     assert set(texts) == set(built.toc()) and len({*texts.values()}) == len(texts)
@@ -163,9 +155,6 @@ def test_what_the_search_reads_of_a_page():
         ["state", "State", "A state $h_t$Gates\n", "notebooks/gates"],
         ["rtx_lib.training.fit", "rtx_lib.training.fit", ""],
     ]
-
-
-# ---------------------------------------------------------------------------------------------- light pages
 
 
 def test_a_page_loads_what_it_needs():

@@ -197,9 +197,6 @@ def test_diagnostics(name):
     assert_equal(far, near)
 
 
-# ------------------------------------------------------------------------------------------ planted mistakes
-
-
 class Planted(nn.Module):
     """A linear map and one mistake, which a CPU forgives."""
 
