@@ -56,7 +56,9 @@ def _recorded(recipes: Sequence[Recipe]) -> list[Recipe]:
 
 _TRIED = (parts.topics, parts.state_space, parts.hybrids, parts.returns, parts.parallel, parts.recurrence)
 _TRIALS = [
-    trial for part in (*_TRIED, parts.pretraining, parts.scenes, parts.series, parts.between) for trial in part.TRIALS
+    trial
+    for part in (*_TRIED, parts.pretraining, parts.scenes, parts.series, parts.between, parts.rope)
+    for trial in part.TRIALS
 ]
 _AGAIN = [*parts.race.REPEATED, *parts.returns.REPEATED]
 SWEEPS: dict[str, Sweep] = {
@@ -74,6 +76,7 @@ SWEEPS: dict[str, Sweep] = {
     "rates": Sweep("rates, by seeds that no page shows", _TRIALS, parts.returns.TUNING_SEEDS, follow=tuning.next_rates),
     "returns": Sweep("recurrence returns", _recorded(parts.returns.RECIPES), (0, 1, 2, 3, 4)),
     "scenes": Sweep("captions of scenes", parts.scenes.RECIPES, (0, 1, 2, 3, 4)),
+    "rope": Sweep("a word behind noise", parts.rope.RECIPES, (0, 1, 2, 3, 4)),
     "series": Sweep("time series", [*parts.series.RECIPES, *parts.drawn.RECIPES], parts.series.SEEDS),
     "race-rates": Sweep("rates that the lanes of the race tried", parts.race.TRIALS, (0,), follow=tuning.next_trials),
     "race": Sweep("the race: trials and finals", parts.race.CANDIDATES, parts.race.SEEDS, follow=tuning.next_runs),
