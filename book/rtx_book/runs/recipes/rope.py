@@ -60,6 +60,8 @@ RECIPES = [
     )
     for name, (about, model, lr, steps, how) in MODELS.items()
 ]
+SHOWN: dict[str, int] = {}
+"""The seed whose weights the page has, where it is not 0: the middle one of five."""
 SEEDS = TUNING_SEEDS[:1]
 """The seed that tries rates."""
 
