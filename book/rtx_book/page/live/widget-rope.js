@@ -79,7 +79,8 @@ RTX.part('widget-rope', (RTX) => {
     // ---- the rope
     const cord = ['rope-edge', 'rope-cord', 'rope-twist'].map((name) => el('path', {class: name}))
     const beads = el('g'), specks = el('g', {class: 'rope-specks'}), marks = el('g', {class: 'rope-marks'})
-    const names = {word: el('text', {class: 'rope-label'}), pause: el('text', {class: 'rope-label'})}
+    const label = () => el('text', {class: 'rope-label'}), names = {word: label(), pause: label()}
+    const track = el('path', {class: 'rope-track'})
     const svg = el('svg', {class: 'rope'})
     let place = null
     const handle = (what, name, big) => {
@@ -104,7 +105,7 @@ RTX.part('widget-rope', (RTX) => {
     }
     const valueOf = (what) => what === 'word' ? now.letters : now.pause
     const handles = {word: handle('word', 'Letters of the word', 1), pause: handle('pause', 'Letters of noise', 10)}
-    svg.append(...cord, marks, specks, beads, names.word, names.pause, handles.word, handles.pause)
+    svg.append(track, ...cord, marks, specks, beads, names.word, names.pause, handles.word, handles.pause)
 
     function set(what, value) {
       const next = clamp(value, MOST[what])
@@ -125,7 +126,7 @@ RTX.part('widget-rope', (RTX) => {
       const scale = {word: wide ? Math.min(17, 0.4 * W / MOST.word) : (W - 44) / MOST.word}
       const end = wide ? 12 + MOST.word * scale.word + 56 : 46
       scale.pause = (W - end - 20) / MOST.pause
-      place = {W, wide, scale, y: 44, below: wide ? 44 : 122, H: wide ? 96 : 170}
+      place = {W, wide, scale, y: 44, below: wide ? 44 : 138, H: wide ? 92 : 186}
       svg.setAttribute('viewBox', `0 0 ${W} ${place.H}`)
       svg.setAttribute('height', place.H)
       draw()
@@ -149,19 +150,20 @@ RTX.part('widget-rope', (RTX) => {
         const x = from + 24 + (i + 0.5) * 13
         return el('text', {x, y: under(x) - 10}, NOISE[noise[i] - 26])
       }))
-      const mark = (x, level) => el('path', {d: `M${x} ${level - 18}V${level + 18}`})
+      const mark = (x, level, away, most) => [el('path', {d: `M${x} ${level - 17}V${level + 17}`}), el('text', {x, y: level + away}, `trained to ${most}`)]
       const last = from + (wide ? 38 : 34) + trained.pause * scale.pause
-      marks.replaceChildren(mark(12 + trained.word * scale.word, y), mark(last, below))
+      marks.replaceChildren(...mark(12 + trained.word * scale.word, y, 32, trained.word), ...mark(Math.max(last, 44), below, -24, trained.pause))
+      track.setAttribute('d', `M${b} ${below}H${W - 4}`)
       handles.word.setAttribute('transform', `translate(${a + 4} ${y})`)
       handles.pause.setAttribute('transform', `translate(${b} ${below})`)
-      say('word', plural(now.letters, 'letter'), a, y - 22)
-      say('pause', `${now.pause} of noise`, b, below + 32)
+      say('word', `word: ${plural(now.letters, 'letter')}`, a, y - 24)
+      say('pause', `noise: ${now.pause}, then “repeat”`, b, below + 34)
     }
     function say(what, text, x, y) {
-      const label = names[what], half = 3.9 * text.length
-      label.textContent = text
-      label.setAttribute('x', Math.max(half, Math.min(place.W - half, x)))
-      label.setAttribute('y', y)
+      const own = names[what], half = 3.6 * text.length
+      own.textContent = text
+      own.setAttribute('x', Math.max(half, Math.min(place.W - half, x)))
+      own.setAttribute('y', y)
       handles[what].setAttribute('aria-valuenow', valueOf(what))
       handles[what].setAttribute('aria-valuetext', text)
     }
