@@ -48,9 +48,9 @@ class CopyBehindNoise:
         return x[:, :-1], y
 
     def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """The same batches for everybody, each with lengths of its own."""
+        """The same batches for everybody, each with lengths of its own: 1,000 words or nearly."""
         generator = torch.Generator().manual_seed(splits.SEEDS[split])
-        return (self.batch(split, size, generator) for _ in range(splits.SIZES[split] // size))
+        return (self.batch(split, size, generator) for _ in range(1_000 // size))
 
     def baselines(self) -> dict[str, float]:
         """{"a letter", "a letter loss", "uniform guess loss"}: chance."""

@@ -10,9 +10,9 @@ from .returns import trial as tried
 # Stacks in which only the mixer differs; before each mixer stands a short convolution. Cells are one layer.
 _STACK: dict[str, Any] = {"width": 48, "layers": 2, "kernel_size": 4}
 _ATTENTION: dict[str, Any] = _STACK | {"mixer": "attention"}
-_CELL, _MIXER = {"steps": 3000}, {"steps": 800}
-_TRIED = {3000: 1000, 800: 400}  # steps of a trial
-PAUSES, WORDS = (0, 30, 60, 90, 120, 180, 250, 350, 500), (3, 6, 9, 12, 16, 20, 24)
+_CELL, _MIXER = {"steps": 2000}, {"steps": 600}
+_TRIED = {2000: 1000, 600: 400}  # steps of a trial
+PAUSES, WORDS = (0, 60, 120, 250, 500), (3, 6, 9, 12, 16, 24)
 """At which a model is tested: steps of noise behind six letters, and letters before 30 steps."""
 _TESTED = {f"pause {pause}": {"letters": [6, 6], "pause": [pause, pause]} for pause in PAUSES}
 _TESTED |= {f"letters {count}": {"letters": [count, count], "pause": [30, 30]} for count in WORDS}
