@@ -9,19 +9,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
+from rtx_book.paths import texts
 from rtx_lib.plots.curves import label_lines
 from rtx_lib.plots.style import look
 
-CARRIED = "Transformer, ALiBi"
-LANES: dict[str, dict[str, Any]] = {
-    "tanh RNN": {"key": "rnn", "look": "live-rnn"},
-    "GRU": {"key": "gru", "look": "live-gru"},
-    "LSTM": {"key": "lstm", "look": "live-lstm"},
-    "Linear attention": {"key": "linear", "look": "live-linear-attention", "heads": 4},
-    "DeltaNet": {"key": "delta", "look": "live-deltanet", "heads": 2},
-    "Transformer": {"key": "transformer", "look": "live-transformer", "heads": 4, "carries": CARRIED},
-    CARRIED: {"key": "alibi", "look": "live-transformer-none", "heads": 4, "positions": "alibi", "hidden": True},
-}
+_MODELS: dict[str, dict[str, Any]] = texts("runs/recipes/rope.json")["models"]
+LANES = {own["name"]: {"key": key, **own["page"]} for key, own in _MODELS.items()}
 """By name what the page is told of each model; ``key`` is the end of its recipe's name."""
 _PANELS = {"pause": "letters of noise behind a word of six", "letters": "letters of the word, 30 of noise"}
 
@@ -43,7 +36,7 @@ def draw_rope(records: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
         for name, lane in LANES.items():
             found = shares(records[f"rope-{lane['key']}"], kind)
             at, rows = list(found), np.array(list(found.values()))
-            looks = look("transformer-none" if name == CARRIED else name) | {"marker": "none"}
+            looks = look(lane["look"].removeprefix("live-")) | {"marker": "none"}
             ax.plot(at, np.median(rows, 1), label=name, **looks)
             ax.fill_between(at, rows.min(1), rows.max(1), color=looks["color"], alpha=0.15, linewidth=0)
         ax.set(xlabel=said, ylabel="share right", ylim=(0, 1.03), xlim=(0, None))

@@ -31,11 +31,8 @@ def make(kind: str = "scenes") -> None:
     weights: dict[str, Any] = {}
     for name in (name for name in RECIPES if name.startswith(f"{kind}-")):
         way = name.removeprefix(f"{kind}-")
-        run(
-            RECIPES[name],
-            rope.SHOWN.get(way, 0),
-            keep=lambda model, task, way=way: weights.update({way: model.state_dict()}),
-        )  # type: ignore[misc]
+        seed = rope.MODELS[way]["seed"] if kind == "rope" else 0
+        run(RECIPES[name], seed, keep=lambda model, task, way=way: weights.update({way: model.state_dict()}))  # type: ignore[misc]
     keep(weights, kind)
 
 

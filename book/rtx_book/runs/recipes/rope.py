@@ -3,66 +3,34 @@
 from dataclasses import replace
 from typing import Any
 
+from rtx_book.paths import texts
+
 from .recipe import COSINE, Recipe
 from .returns import RATES, TUNING_SEEDS
 from .returns import trial as tried
 
-# Stacks in which only the mixer differs; before each mixer stands a short convolution. Cells are one layer.
+_TABLE = texts("runs/recipes/rope.json")
+MODELS: dict[str, dict[str, Any]] = _TABLE["models"]
+"""By the ends of their recipes' names. The rate is that of the least loss on the validation split, after fewer steps
+and with a seed that is not shown."""
+# Stacks in which only the mixer differs, before which stands a short convolution; cells, which are one layer, take more
+# steps. Tested with six letters behind each pause, and with each number of letters before 30 steps of noise.
 _STACK: dict[str, Any] = {"width": 48, "layers": 2, "kernel_size": 4}
-_ATTENTION: dict[str, Any] = _STACK | {"mixer": "attention"}
-_CELL, _MIXER = {"steps": 2000}, {"steps": 600}
-_TRIED = {2000: 1000, 600: 400}  # steps of a trial
-PAUSES, WORDS = (0, 60, 120, 250, 500), (3, 6, 9, 12, 16, 24)
-"""At which a model is tested: steps of noise behind six letters, and letters before 30 steps."""
-_TESTED = {f"pause {pause}": {"letters": [6, 6], "pause": [pause, pause]} for pause in PAUSES}
-_TESTED |= {f"letters {count}": {"letters": [count, count], "pause": [30, 30]} for count in WORDS}
+_STEPS, _TRIED = {True: 600, False: 2000}, {600: 400, 2000: 1000}
+_TESTED = {f"pause {pause}": {"letters": [6, 6], "pause": [pause, pause]} for pause in _TABLE["tested"]["pause"]}
+_TESTED |= {f"letters {n}": {"letters": [n, n], "pause": [30, 30]} for n in _TABLE["tested"]["letters"]}
 _HOW: dict[str, Any] = COSINE | {"batch_size": 32, "warmup": 50, "curve_points": 1, "eval_batch_size": 50}
 
-# Rate of the least loss on the validation split, after fewer steps and with a seed that is not shown.
-MODELS: dict[str, tuple[str, str, float, dict[str, int], dict[str, Any]]] = {
-    "rnn": ("tanh RNN", "rnn", 1e-2, _CELL, {"hidden_size": 168}),
-    "gru": ("GRU", "gru", 1e-2, _CELL, {"hidden_size": 96}),
-    "lstm": ("LSTM", "lstm", 1e-2, _CELL, {"hidden_size": 80, "backend": "torch"}),
-    "linear": (
-        "Linear attention",
-        "mixers",
-        1e-2,
-        _MIXER,
-        _STACK | {"mixer": "linear-attention", "options": {"heads": 4}},
-    ),
-    "delta": (
-        "DeltaNet",
-        "mixers",
-        1e-2,
-        _MIXER,
-        _STACK | {"mixer": "delta-net", "options": {"heads": 2, "kernel_size": None}},
-    ),
-    "transformer": ("Transformer", "mixers", 1e-2, _MIXER, _ATTENTION | {"options": {"heads": 4}}),
-    "alibi": (
-        "Transformer, ALiBi",
-        "mixers",
-        1e-2,
-        _MIXER,
-        _ATTENTION | {"options": {"heads": 4, "positions": "alibi"}},
-    ),
-}
-RECIPES = [
-    Recipe(
-        f"rope-{name}",
-        f"{about}, a word behind noise",
-        model,
-        "copy-behind-noise",
-        lr=lr,
-        model_arguments=how,
-        elsewhere=_TESTED,
-        eval_every=steps["steps"],
-        **steps,
-        **_HOW,
-    )
-    for name, (about, model, lr, steps, how) in MODELS.items()
-]
-SHOWN: dict[str, int] = {}
-"""The seed whose weights the page has, where it is not 0: the middle one of five."""
+
+def _recipe(key: str) -> Recipe:
+    own, stack = MODELS[key], "model" not in MODELS[key]
+    how, steps = (_STACK if stack else {}) | own["model_arguments"], _STEPS[stack]
+    named = (f"rope-{key}", f"{own['name']}, a word behind noise", own.get("model", "mixers"), "copy-behind-noise")
+    short: dict[str, Any] = _HOW | {"elsewhere": _TESTED, "eval_every": steps}
+    return Recipe(*named, lr=own["lr"], steps=steps, model_arguments=how, **short)
+
+
+RECIPES = [_recipe(key) for key in MODELS]
 SEEDS = TUNING_SEEDS[:1]
 """The seed that tries rates."""
 
