@@ -308,3 +308,28 @@ def test_a_rope_that_is_pulled_to_and_fro_is_read_as_the_library_reads_it_whole(
         held = sum(part.numel() for part in torch.utils._pytree.tree_leaves(state))
         said = model(x)[0][0, 5 + pause : -1].argmax(-1)
         assert found["said"] == said.tolist() and found["bytes"] == 4 * held
+
+
+def test_only_a_to_z_make_the_word_and_both_ends_of_the_rope_are_pulled(widget):
+    page = widget("rope", context={"reduced_motion": "reduce"})
+    word, noise = (page.get_by_role("slider", name=name) for name in ("Letters of the word", "Signs of noise"))
+    for typed, said, count in (
+        ("Né 語😀xyZ", "Only the letters", 4),
+        ("שלום", "Type a word", 0),
+        ("a" * 10**4, "Only the", 24),
+    ):
+        page.fill("input[type=text]", typed)
+        assert page.locator(".rope-note").inner_text().startswith(said)
+        page.wait_for_function("!document.querySelector('.rope-busy')")
+        assert page.locator(".rope-lane").first.locator(".rope-letters > *").count() == count
+    page.fill("input[type=text]", "rope")
+    press(page, "Pull the word")
+    noise.press("PageUp")
+    assert word.get_attribute("aria-valuetext") == "word: 24 letters (trained to 12)"
+    assert noise.get_attribute("aria-valuetext") == "noise: 50, then “repeat”"
+    page.get_by_label("Positions that carry over").check()
+    assert page.locator(".rope-lane").last.inner_text().startswith("Transformer, ALiBi")
+    page.wait_for_function("!document.querySelector('.rope-busy')")
+    assert page.locator(".rope-right").last.inner_text().endswith(" of 24")
+    press(page, "Let go")
+    assert word.get_attribute("aria-valuenow") == "4" and noise.get_attribute("aria-valuenow") == "0"
