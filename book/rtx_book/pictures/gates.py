@@ -22,85 +22,10 @@ _STAGES: dict[str, dict[str, str]] = texts("pictures/stages.yml")["cell"]
 CELL_STAGES = tuple(_STAGES)
 """The stages of :func:`draw_cell` in order: the LSTM is built up first, then the GRU."""
 
-_BUS, _ROW, _MEET, _LINE = 1.0, 2.35, 3.5, 4.6  # heights: what enters the boxes, the boxes, the products, the state
-_TOP, _RIM = 0.33, 0.27  # half the height of a box, radius of a circle
+_BUS, _ROW = 1.0, 2.35  # heights: what enters the boxes, and the boxes
+_TOP = 0.33  # half the height of a box
 _BOX = (0.5, _TOP)
-_F, _I, _G, _O, _OUT = 2.2, 3.6, 5.0, 6.8, 8.3  # of the LSTM, from left to right: gates and candidate, and what is read
-_Z, _R, _CUT, _N = 2.2, 4.1, 5.35, 6.6  # of the GRU: update and reset gate, the reset's product, the candidate
-_STEP, _STATE, _WRITE, _READ, _KEEP, _BACK, _UPDATE, _RESET = CELL_STAGES
-
-_MARKS: tuple[tuple[Any, ...], ...] = (
-    # first and last stage at which it is there, its part, what and where
-    (0, 2, "", "inputs", _G),
-    (3, 5, "", "inputs", _O),
-    (6, 7, "", "inputs", _N),
-    # LSTM: the step
-    (0, 0, _STEP, "gate", _G, "tanh", ""),
-    (1, 5, _STEP, "gate", _G, "tanh", "$g_t$"),
-    (0, 0, _STEP, "line", (_G + 0.5, _ROW), (_OUT, _ROW), (_OUT, _BUS)),
-    (0, 5, _STEP, "arrow", (_OUT, _BUS), (9.3, _BUS)),
-    (0, 5, "", "word", 9.75, _BUS, "$h_t$"),
-    # the cell state, and what is read off it
-    (1, 5, "", "word", 0.2, _LINE, "$c_{t-1}$"),
-    (1, 5, "", "word", 9.75, _LINE, "$c_t$"),
-    (1, 3, _STATE, "arrow", (0.65, _LINE), (_G - _RIM, _LINE)),
-    (4, 5, _STATE, "arrow", (_F + _RIM, _LINE), (_G - _RIM, _LINE)),
-    (1, 5, _STATE, "circle", _G, _LINE, "+"),
-    (1, 5, _STATE, "arrow", (_G + _RIM, _LINE), (9.3, _LINE)),
-    (1, 1, _STATE, "arrow", (_G, _ROW + _TOP), (_G, _LINE - _RIM)),
-    (1, 2, _STATE, "arrow", (_OUT, _LINE), (_OUT, _ROW + _TOP)),
-    (1, 2, _STATE, "box", _OUT, _ROW, _BOX, "tanh"),
-    (1, 2, _STATE, "line", (_OUT, _ROW - _TOP), (_OUT, _BUS)),
-    (3, 5, _STATE, "arrow", (_OUT, _LINE), (_OUT, _MEET + _TOP)),
-    (3, 5, _STATE, "box", _OUT, _MEET, _BOX, "tanh"),
-    # the three gates
-    (2, 5, _WRITE, "gate", _I, "σ", "$i_t$"),
-    (2, 5, _WRITE, "arrow", (_I, _ROW + _TOP), (_I, _MEET), (_G - _RIM, _MEET)),
-    (2, 5, _WRITE, "arrow", (_G, _ROW + _TOP), (_G, _MEET - _RIM)),
-    (2, 5, _WRITE, "circle", _G, _MEET, "×"),
-    (2, 5, _WRITE, "arrow", (_G, _MEET + _RIM), (_G, _LINE - _RIM)),
-    (3, 5, _READ, "gate", _O, "σ", "$o_t$"),
-    (3, 5, _READ, "arrow", (_O + 0.5, _ROW), (_OUT - _RIM, _ROW)),
-    (3, 5, _READ, "arrow", (_OUT, _MEET - _TOP), (_OUT, _ROW + _RIM)),
-    (3, 5, _READ, "circle", _OUT, _ROW, "×"),
-    (3, 5, _READ, "line", (_OUT, _ROW - _RIM), (_OUT, _BUS)),
-    (4, 5, _KEEP, "arrow", (0.65, _LINE), (_F - _RIM, _LINE)),
-    (4, 5, _KEEP, "circle", _F, _LINE, "×"),
-    (4, 5, _KEEP, "gate", _F, "σ", "$f_t$"),
-    (4, 5, _KEEP, "arrow", (_F, _ROW + _TOP), (_F, _LINE - _RIM)),
-    # the way of the error signal
-    (5, 5, _BACK, "arrow", (9.3, _LINE + 0.42), (_G + 0.4, _LINE + 0.42)),
-    (5, 5, _BACK, "arrow", (_G - 0.4, _LINE + 0.42), (_F + 0.4, _LINE + 0.42)),
-    (5, 5, _BACK, "arrow", (_F - 0.4, _LINE + 0.42), (0.65, _LINE + 0.42)),
-    (5, 5, _BACK, "word", _G, _LINE + 0.45, "1"),
-    (5, 5, "", "word", _F, _LINE + 0.45, "$f_t$"),
-    (5, 5, "", "label", 7.3, _LINE + 0.75, "error signal", "center", 12),
-    # GRU: old state and candidate, mixed by the update gate
-    (6, 7, "", "word", 0.2, _LINE, "$h_{t-1}$"),
-    (6, 7, "", "word", 9.75, _LINE, "$h_t$"),
-    (6, 7, "", "arrow", (0.65, _LINE), (_Z - _RIM, _LINE)),
-    (6, 7, "", "arrow", (_Z + _RIM, _LINE), (_N - _RIM, _LINE)),
-    (6, 7, "", "arrow", (_N + _RIM, _LINE), (9.3, _LINE)),
-    (6, 7, "", "gate", _N, "tanh", "$n_t$"),
-    (6, 7, "", "arrow", (_N, _ROW + _TOP), (_N, _MEET - _RIM)),
-    (6, 7, "", "arrow", (_N, _MEET + _RIM), (_N, _LINE - _RIM)),
-    (6, 7, _UPDATE, "circle", _N, _LINE, "+"),
-    (6, 7, _UPDATE, "circle", _Z, _LINE, "×"),
-    (6, 7, _UPDATE, "gate", _Z, "σ", "$z_t$", -1),
-    (6, 7, _UPDATE, "arrow", (_Z, _ROW + _TOP), (_Z, _LINE - _RIM)),
-    (6, 7, _UPDATE, "arrow", (_Z, _MEET), (_R - _RIM, _MEET)),
-    (6, 7, _UPDATE, "circle", _R, _MEET, "1−"),
-    (6, 7, _UPDATE, "arrow", (_R + _RIM, _MEET), (_N - _RIM, _MEET)),
-    (6, 7, _UPDATE, "circle", _N, _MEET, "×"),
-    # what the candidate hears of the old state
-    (7, 7, _RESET, "gate", _R, "σ", "$r_t$"),
-    (7, 7, _RESET, "arrow", (_R + 0.5, _ROW), (_CUT - _RIM, _ROW)),
-    (7, 7, _RESET, "arrow", (_CUT, _BUS), (_CUT, _ROW - _RIM)),
-    (7, 7, _RESET, "circle", _CUT, _ROW, "×"),
-    (7, 7, _RESET, "arrow", (_CUT + _RIM, _ROW), (_N - 0.5, _ROW)),
-    (7, 7, "", "label", _CUT + 0.12, 1.5, "$h_{t-1}$", "left", 12),
-    (7, 7, "", "label", _N + 0.12, 1.5, "$x_t$", "left", 12),
-)
+_MARKS = texts("pictures/marks.yml")["cell"]
 
 
 def describe_cell(stage: str) -> str:
@@ -117,7 +42,7 @@ def draw_cell(stage: str) -> Figure:
     """
     fig, ax = plt.subplots(figsize=(5.8, 3.7))
     blank(ax, (-0.2, 10.2), (-0.35, 5.55), title=_STAGES[stage]["title"])
-    pen = _CellPen(ax, stage, 1.3, 2.8, 0.12, CYCLE[stage == _BACK])
+    pen = _CellPen(ax, stage, 1.3, 2.8, 0.12, CYCLE[stage == "way back"])
     at = CELL_STAGES.index(stage)
     pen.draw((mark, part, *where) for first, last, part, mark, *where in _MARKS if first <= at <= last)
     return fig

@@ -100,41 +100,7 @@ _STAGES: dict[str, dict[str, str]] = texts("pictures/stages.yml")["block"]
 BLOCK_STAGES = tuple(_STAGES)
 """The stages of :func:`draw_block` in order."""
 
-_U, _Z, _SIDE = 3.2, 7.2, 5.2  # places of the two paths, and of what is selected between them
-_MARKS: tuple[tuple[Any, ...], ...] = (  # first stage at which it is there, its part, what and where
-    (0, "", "word", _U + 2, -1.1, "$x_t$"),
-    (0, "two paths", "line", (_U + 2, -0.8), (_U + 2, 0.35), (_U, 0.35)),
-    (0, "two paths", "arrow", (_U, 0.35), (_U, 0.75)),
-    (0, "two paths", "line", (_U + 2, 0.35), (_Z, 0.35)),
-    (0, "two paths", "arrow", (_Z, 0.35), (_Z, 0.75)),
-    (0, "two paths", "box", _U, 1.05, (0.85, 0.3), "linear"),
-    (0, "two paths", "box", _Z, 1.05, (0.85, 0.3), "linear"),
-    (0, "two paths", "arrow", (_U, 1.35), (_U, 1.85)),
-    (0, "", "label", _U - 0.15, 1.62, "u", "right"),
-    (0, "", "label", _Z + 0.15, 1.62, "z", "left"),
-    (1, "short convolution", "box", _U, 2.15, (1.7, 0.3), "convolution, silu"),
-    (1, "short convolution", "arrow", (_U, 2.45), (_U, 4.05)),
-    (2, "selection", "box", _SIDE + 0.3, 3.25, (0.75, 0.3), "linear"),
-    (2, "selection", "arrow", (_U, 2.8), (_SIDE + 0.3, 2.8), (_SIDE + 0.3, 2.95)),
-    (2, "selection", "arrow", (_SIDE + 0.3, 3.55), (_SIDE + 0.3, 4.35), (_U + 0.85, 4.35)),
-    (2, "", "label", _SIDE + 0.42, 3.95, "$\\Delta_t, B_t, C_t$", "left"),
-    (3, "scan", "box", _U, 4.35, (0.85, 0.3), "scan"),
-    (3, "scan", "arrow", (0.9, 4.35), (_U - 0.85, 4.35)),
-    (3, "", "label", 0.8, 4.35, "$h_{t-1}$", "right"),
-    (3, "scan", "arrow", (_U, 4.65), (_U, 5.33)),
-    (4, "gate", "circle", _U, 5.6, "×"),
-    (4, "gate", "line", (_Z, 1.35), (_Z, 5.6)),
-    (4, "gate", "arrow", (_Z, 5.6), (_U + 0.27, 5.6)),
-    (4, "", "label", _Z - 0.15, 5.85, "silu(z)", "right"),
-    (4, "gate", "arrow", (_U, 5.87), (_U, 6.35)),
-    (4, "gate", "box", _U, 6.65, (0.85, 0.3), "linear"),
-    (4, "gate", "arrow", (_U, 6.95), (_U, 7.5)),
-    (5, "in the network", "box", _U + 2, -0.2, (0.75, 0.3), "norm"),
-    (5, "in the network", "line", (_U + 2, -0.65), (8.9, -0.65), (8.9, 7.77)),
-    (5, "in the network", "arrow", (8.9, 7.77), (_U + 0.27, 7.77)),
-    (5, "in the network", "circle", _U, 7.77, "+"),
-    (5, "in the network", "arrow", (_U, 8.04), (_U, 8.5)),
-)
+_MARKS = texts("pictures/marks.yml")["block"]
 
 
 def describe_block(stage: str) -> str:

@@ -1,7 +1,5 @@
 """The encoder-decoder Transformer as a diagram, one part more at each stage, with its three attentions by name."""
 
-from typing import Any
-
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
@@ -16,37 +14,10 @@ _STAGES: dict[str, dict[str, str]] = texts("pictures/stages.yml")["transformer"]
 TRANSFORMER_STAGES = tuple(_STAGES)
 """The stages of :func:`draw_transformer` in order."""
 
-_LEFT, _RIGHT = 2.75, 8.05  # middles of the towers
 _HALF = 2.1  # half the width of a box
-_EMBED, _ENCODE, _ENCODED, _STACK, _MASKED, _CROSS, _PREDICT, _DECODE, _THREE = TRANSFORMER_STAGES
+_ENCODE, _MASKED, _CROSS = (TRANSFORMER_STAGES[place] for place in (1, 4, 5))
 _MASKS = {_ENCODE: np.ones((5, 5)), _MASKED: np.tri(5), _CROSS: np.ones((5, 4))}
-
-_MARKS: tuple[tuple[Any, ...], ...] = (
-    # what, stage, where and what
-    ("embed", _EMBED, _LEFT, "source tokens"),
-    ("sublayer", _ENCODE, _LEFT, 2.52, 2.87, 3.85, 4.95, "encoder\nself-attention"),
-    ("label", _ENCODE, _LEFT + 0.2, 3.12, "Q, K, V"),
-    ("sublayer", _ENCODED, _LEFT, 5.22, 5.48, 6.15, 7.1, "feed-forward"),
-    ("layer", _STACK, _LEFT, 2.62, 7.55),
-    ("label", _STACK, _LEFT - _HALF - 0.45, 7.85, "N ×", "left", 12),
-    ("arrow", _STACK, (_LEFT, 7.37), (_LEFT, 8.05)),
-    ("label", _STACK, _LEFT, 8.35, "memory", "center"),
-    ("embed", _EMBED, _RIGHT, "target tokens so far"),
-    ("sublayer", _MASKED, _RIGHT, 2.52, 2.87, 3.85, 4.95, "masked decoder\nself-attention"),
-    ("label", _MASKED, _RIGHT + 0.2, 3.12, "Q, K, V"),
-    ("sublayer", _CROSS, _RIGHT, 5.22, 5.5, 8.05, 9.15, "encoder-decoder\nattention"),
-    ("label", _CROSS, _RIGHT + 0.2, 7.25, "Q"),
-    ("arrow", _CROSS, (_LEFT, 8.05), (_RIGHT - _HALF, 8.05)),
-    ("label", _CROSS, (_LEFT + _RIGHT - _HALF) / 2 + 0.4, 8.3, "K, V", "center"),
-    ("sublayer", _PREDICT, _RIGHT, 9.42, 9.67, 10.33, 11.22, "feed-forward"),
-    ("layer", _PREDICT, _RIGHT, 2.62, 11.67),
-    ("label", _PREDICT, _RIGHT - _HALF - 0.6, 11.45, "N ×", "right", 12),
-    ("arrow", _PREDICT, (_RIGHT, 11.49), (_RIGHT, 12.05)),
-    ("plate", _PREDICT, _RIGHT, 12.4, 0.35, "linear, softmax"),
-    ("arrow", _PREDICT, (_RIGHT, 12.75), (_RIGHT, 13.15)),
-    ("label", _PREDICT, _RIGHT, 13.4, "next token", "center", 11),
-    ("arrow", _DECODE, (_RIGHT + 1.1, 13.4), (11.2, 13.4), (11.2, 0.1), (_RIGHT + 1.95, 0.1)),
-)
+_MARKS = texts("pictures/marks.yml")["transformer"]
 
 
 def describe_transformer(stage: str) -> str:
@@ -81,7 +52,7 @@ class _TowerPen(Pen):
         if mask is None:
             self.box(part, x, y, (_HALF, half), text, fontsize=11)
             return
-        own = CYCLE[list(_MASKS).index(part)] if self.stage == _THREE else None
+        own = CYCLE[list(_MASKS).index(part)] if self.stage == TRANSFORMER_STAGES[-1] else None
         edge = self.box(part, x, y, (_HALF, half), "", own)
         self.label(part, x - 0.42, y, text, "center", 11)
         rows, columns = mask.shape
@@ -107,7 +78,7 @@ class _TowerPen(Pen):
 
     def sublayer(self, part: str, x: float, start: float, fork: float, y: float, norm: float, text: str) -> None:
         """A box at height ``y`` and the sum and norm over it, with the line that leads around from height ``fork``."""
-        half, side = 0.5 if part in _MASKS else 0.35, -1 if x == _LEFT else 1
+        half, side = 0.5 if part in _MASKS else 0.35, -1 if x < 5 else 1
         self.arrow(part, (x, start), (x, y - half))
         self.plate(part, x, y, half, text)
         self.line(part, (x, y + half), (x, norm - 0.27))

@@ -43,8 +43,8 @@ PACKED = ".jsonl.xz"
 """How the name of a packed file ends. Against gzip this saves a quarter, and no header names a time or a file."""
 
 TRIALS = ("rate-", "trial-")  # the starts of the names of trials of learning rates, of whose way little is kept
-CURVES, POINTS, DRAWN = ("step", "loss", "gradient_norm"), 50, 4
-"""The curves that are packed, with so many points and digits at most; that of the rate follows from the recipe."""
+CURVES, POINTS, DRAWN = ("step", "loss"), 50, 4
+"""The curves that are packed, with so many points and digits at most; no page draws that of the gradient's norm."""
 
 
 def _home(folder: Path | None) -> Path:

@@ -16,6 +16,7 @@ from rtx_book.runs.made_series import MadeSeries, forecaster
 from rtx_book.runs.mixers import mixers
 from rtx_book.runs.recipes import Recipe
 from rtx_book.runs.recipes.recipe import SEED
+from rtx_book.runs.rope import CopyBehindNoise
 from rtx_lib import models, tasks
 from rtx_lib.layers import GRU, LSTM, RNN, Bag, BothWays, Readout, SampleStdNorm, SentenceClassifier, WordConvolution
 from rtx_lib.layers.attention import MultiHeadAttention
@@ -56,6 +57,7 @@ TASKS: dict[str, Callable[..., Any]] = {
     "adding": tasks.AddingProblem,
     "binary-addition": tasks.BinaryAddition,
     "copy": tasks.CopyMemory,
+    "copy-behind-noise": CopyBehindNoise,
     "digits": tasks.SequentialDigits,
     "mnist": tasks.MNIST,
     "lag": tasks.Lag,

@@ -56,7 +56,9 @@ def _recorded(recipes: Sequence[Recipe]) -> list[Recipe]:
 
 _TRIED = (parts.topics, parts.state_space, parts.hybrids, parts.returns, parts.parallel, parts.recurrence)
 _TRIALS = [
-    trial for part in (*_TRIED, parts.pretraining, parts.scenes, parts.series, parts.between) for trial in part.TRIALS
+    trial
+    for part in (*_TRIED, parts.pretraining, parts.scenes, parts.series, parts.between, parts.rope)
+    for trial in part.TRIALS
 ]
 _AGAIN = [*parts.race.REPEATED, *parts.returns.REPEATED]
 SWEEPS: dict[str, Sweep] = {
@@ -69,7 +71,7 @@ SWEEPS: dict[str, Sweep] = {
     "fine-tuning": Sweep("pre-training: what begins from them", parts.pretraining.COMPARED, (0, 1, 2, 3, 4)),
     "orders": Sweep("orders and units", _recorded(parts.orders.RECIPES), (0, 1, 2, 3, 4)),
     "choice": Sweep("what a chosen step is for", [*parts.state_space.CHOICE, parts.state_space.LONGER], range(20)),
-    "wait": Sweep("a long wait", parts.state_space.WAIT, (0, 1, 2, 3, 4)),
+    "wait": Sweep("a long wait", [*parts.state_space.WAIT, *parts.rope.RECIPES], (0, 1, 2, 3, 4)),
     "hybrids": Sweep("layers that are mixed", parts.hybrids.RECIPES, parts.hybrids.SEEDS),
     "rates": Sweep("rates, by seeds that no page shows", _TRIALS, parts.returns.TUNING_SEEDS, follow=tuning.next_rates),
     "returns": Sweep("recurrence returns", _recorded(parts.returns.RECIPES), (0, 1, 2, 3, 4)),

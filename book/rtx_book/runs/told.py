@@ -1,4 +1,4 @@
-"""The captioners and the forecasters that the book ships: of the recipes of a kind, seed 0, in 8 bits, in one file."""
+"""The captioners, forecasters and models of the rope that the book ships: one seed each, in 8 bits, a file a kind."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,15 +9,16 @@ import torch
 from torch import nn
 
 from rtx_book.paths import results_folder
+from rtx_book.runs.builders import build
 from rtx_book.runs.made_series import MadeSeries, forecaster
-from rtx_book.runs.recipes import RECIPES, drawn
+from rtx_book.runs.recipes import RECIPES, drawn, rope
 from rtx_book.runs.recipes.scenes import ABOUT
 from rtx_book.runs.runs import run
 from rtx_lib.models import Captioner
 from rtx_lib.tasks.scenes import PICTURE, Scenes
 from rtx_lib.training.checkpoints import in_one_step
 
-SHARED = "convolutions."  # all have these from one training
+SHARED = "convolutions."  # all captioners have these from one training
 
 
 def weights_file(kind: str = "scenes") -> Path:
@@ -30,7 +31,8 @@ def make(kind: str = "scenes") -> None:
     weights: dict[str, Any] = {}
     for name in (name for name in RECIPES if name.startswith(f"{kind}-")):
         way = name.removeprefix(f"{kind}-")
-        run(RECIPES[name], 0, keep=lambda model, task, way=way: weights.update({way: model.state_dict()}))  # type: ignore[misc]
+        seed = rope.MODELS[way]["seed"] if kind == "rope" else 0
+        run(RECIPES[name], seed, keep=lambda model, task, way=way: weights.update({way: model.state_dict()}))  # type: ignore[misc]
     keep(weights, kind)
 
 
@@ -39,7 +41,7 @@ def keep(weights: Mapping[str, Mapping[str, torch.Tensor]], kind: str = "scenes"
     named: dict[str, Any] = {}
     for way, own in weights.items():
         for key, weight in own.items():
-            name, scale = _named(way, key), float(weight.abs().max()) / 127 or 1.0
+            name, scale = _named(kind, way, key), float(weight.abs().max()) / 127 or 1.0
             named |= {name: (weight.cpu() / scale).round().numpy().astype("i1"), f"{name} scale": scale}
     with in_one_step(weights_file(kind)) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **named)
@@ -56,14 +58,19 @@ def forecasters() -> dict[str, nn.Module]:
     return {drawn.ABOUT[way][0]: model for way, model in found.items()}
 
 
+def ropes() -> dict[str, nn.Module]:
+    """The models of the rope by the ends of their recipes' names."""
+    return _with_weights("rope", {way: build(RECIPES[f"rope-{way}"], 0)[0] for way in rope.MODELS})
+
+
 def _with_weights(kind: str, models: dict[str, Any]) -> dict[str, Any]:
     with np.load(weights_file(kind)) as kept:
         arrays = {name: torch.from_numpy(kept[name]).float() for name in kept.files}
     weights = {name: array * arrays[f"{name} scale"] for name, array in arrays.items() if " " not in name}
     for way, model in models.items():
-        model.load_state_dict({key: weights[_named(way, key)] for key in model.state_dict()})
+        model.load_state_dict({key: weights[_named(kind, way, key)] for key in model.state_dict()})
     return models
 
 
-def _named(way: str, key: str) -> str:
-    return key if key.startswith(SHARED) else f"{way}.{key}"
+def _named(kind: str, way: str, key: str) -> str:
+    return key if kind == "scenes" and key.startswith(SHARED) else f"{way}.{key}"

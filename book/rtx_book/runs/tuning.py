@@ -19,6 +19,7 @@ from rtx_book.runs.recipes import (
     parallel,
     recurrence,
     returns,
+    rope,
     scenes,
     series,
     state_space,
@@ -213,6 +214,7 @@ def next_rates(folder: Path) -> Runs:
     """Trials of what is ``TUNED``, of captions and of word vectors, seed by seed."""
     own = [returned(recipe, folder, seeds=seeds)[1] for seeds, recipes in TUNED.items() for recipe in recipes]
     own += [returned(recipe, folder, scenes.trial, scenes.SEEDS)[1] for recipe in scenes.RECIPES]
+    own += [returned(recipe, folder, rope.trial, rope.SEEDS)[1] for recipe in rope.RECIPES]
     own += [series_rate(recipe, folder)[1] for recipe in series.TUNED]
     own.append(_missing(texts.TRIALS, returns.TUNING_SEEDS, folder))
     own.append(_missing(between.TRIALS, (0,), folder))

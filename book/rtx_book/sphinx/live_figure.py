@@ -11,6 +11,7 @@ The scripts come from the library, one file each below ``_static/live``. Only a 
     ```
 """
 
+import functools
 import json
 import shutil
 from pathlib import Path
@@ -23,14 +24,34 @@ from sphinx.util.docutils import SphinxDirective
 
 from rtx_book.page import live
 from rtx_book.page.figure import as_json, boxed, svg_tree
+from rtx_book.page.live.packing import pack
+from rtx_book.page.live_rope import LANES, describe_rope, draw_rope, rope_weights
 from rtx_book.page.live_runs import describe_live_runs, draw_live_runs, ghosts
+from rtx_book.records.records import load
 from rtx_lib.plots import style
 
-RECORD = "book/results/live/trainer.json"
+RECORDS = {"train": "book/results/live/trainer.json", "rope": "book/results/live/rope.npz"}
+"""Of each kind that a page may have, the file that its still picture, or its models, come from."""
+
+
+def _train(path: Path) -> tuple[Any, str, dict[str, Any]]:
+    record = json.loads(path.read_text(encoding="utf-8"))
+    return draw_live_runs(record), describe_live_runs(record), {"ghosts": ghosts(record)}
+
+
+def _rope(path: Path) -> tuple[Any, str, dict[str, Any]]:
+    records = load(path.parents[1])
+    return draw_rope(records), describe_rope(records), {"lanes": LANES}
+
+
+@functools.cache
+def _packed(path: Path) -> dict[str, tuple[str, str]]:
+    """By name of the rope's models the hash of its weights, and their script."""
+    return {name: pack(name, own, "int8") for name, own in rope_weights(path).items()} if path.exists() else {}
 
 
 class LiveFigure(SphinxDirective):
-    """Before the scripts run the trainer's recorded runs stand there: of the other kinds no page has a figure."""
+    """Before the scripts run a picture of recorded runs stands there."""
 
     required_arguments = 1
     has_content = True
@@ -38,19 +59,19 @@ class LiveFigure(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         kind = self.arguments[0]
-        if kind != "train":
-            raise self.error(f"live: the kind must be 'train', got {kind!r}")
+        if kind not in RECORDS:
+            raise self.error(f"live: the kind must be one of {list(RECORDS)}, got {kind!r}")
         try:
             options = json.loads(self.options.get("options", "{}"))
         except ValueError as error:
             raise self.error(f"live: the options must be JSON: {error}") from error
-        path = Path(self.env.srcdir, RECORD)
+        path = Path(self.env.srcdir, RECORDS[kind])
         self.env.note_dependency(str(path))
-        record = json.loads(path.read_text(encoding="utf-8"))
         with style():
-            still = boxed(svg_tree(draw_live_runs(record)), describe_live_runs(record))
-        told = as_json(options | {"ghosts": ghosts(record)})
-        whole = live.figure(kind, still, told, {}, self.options.get("title"), "|")
+            picture, words, told = {"train": _train, "rope": _rope}[kind](path)
+            still = boxed(svg_tree(picture), words)
+        hashes = {name: digest for name, (digest, _) in _packed(path).items()} if kind == "rope" else {}
+        whole = live.figure(kind, still, as_json(options | told), hashes, self.options.get("title"), "|")
         head, _, tail = whole.partition("|</figcaption>")
         opening, closing = (nodes.raw("", text, format="html") for text in (head, f"</figcaption>{tail}"))
         return [opening, *self.parse_content_to_nodes(), closing]
@@ -63,11 +84,13 @@ def load_near(app: Sphinx, _page: str, _template: str, context: dict[str, Any], 
 
 
 def copy_scripts(app: Sphinx, error: Exception | None) -> None:
-    """Put scripts and style sheets of the library below ``_static/live``."""
+    """Put scripts and style sheets of the library below ``_static/live``, and the weights of prose pages."""
     if error or app.builder.format != "html":
         return
     code = shutil.ignore_patterns("*.py", "*.json", "__pycache__")
-    shutil.copytree(live.folder(), Path(app.outdir, "_static", "live"), ignore=code, dirs_exist_ok=True)
+    target = shutil.copytree(live.folder(), Path(app.outdir, "_static", "live"), ignore=code, dirs_exist_ok=True)
+    for digest, text in _packed(Path(app.srcdir, RECORDS["rope"])).values():
+        (target / f"weights-{digest}.js").write_text(text, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> None:

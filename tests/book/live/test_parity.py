@@ -9,11 +9,15 @@ from live.widgets import GIVEN, cells, press, row, told
 from pages import page_checks
 from torch import nn
 
+from rtx_book.page.live_rope import LANES
+from rtx_book.runs.builders import build
+from rtx_book.runs.recipes import RECIPES
 from rtx_lib.layers import GRU, LSTM, RNN, Readout, SelectiveRecurrence
-from rtx_lib.layers.mixing import MixerStack
+from rtx_lib.layers.mixing import AttentionMixer, MixerStack
+from rtx_lib.models.delta_net import DeltaNet, LinearAttention
 from rtx_lib.models.min_rnn import MinGRU, MinLSTM
 
-PARTS = ("arithmetic", "recurrent", "attention", "mixers", "parity")
+PARTS = ("arithmetic", "recurrent", "attention", "fast-weights", "mixers", "parity")
 
 
 def readout(core):
@@ -45,6 +49,13 @@ MODELS = {  # and the settings that its weights do not tell
     "stack of RNNs": (lambda: stack(lambda width: RNN(width, width)), {}),
     "stack of minGRUs": (lambda: stack(MinGRU), {}),
     "stack of minLSTMs without MLPs": (lambda: stack(partial(MinLSTM, hidden_size=9), mlp=0), {}),
+    "linear attention": (lambda: stack(partial(LinearAttention, heads=2), kernel_size=4), {"heads": 2}),
+    "DeltaNet": (lambda: stack(partial(DeltaNet, heads=2, kernel_size=None), kernel_size=4), {"heads": 2}),
+    "rotary": (lambda: stack(partial(AttentionMixer, heads=1), kernel_size=3), {}),
+    "ALiBi": (
+        lambda: stack(partial(AttentionMixer, heads=2, positions="alibi"), kernel_size=4),
+        {"heads": 2, "positions": "alibi"},
+    ),
     "stack that reads numbers": (lambda: MixerStack(1, 2, MinGRU, width=6, layers=3), {}),
 }
 RUN = """({weights, settings, bits}) => {
@@ -82,7 +93,7 @@ def far(page, name, count=50):
     wanted = read(model, x)[0]
     found = page.evaluate(RUN, {"weights": arrays(model), "settings": MODELS[name][1], "bits": x[0].tolist()})
     worst = [error([step["logits"] for step in found], wanted)]
-    if all(isinstance(getattr(mixer, "out", nn.Identity()), nn.Identity) for mixer in mixers):
+    if "h" in found[0]["layers"][0] and all(isinstance(getattr(m, "out", nn.Identity()), nn.Identity) for m in mixers):
         states = [[step["layers"][k]["h"] for step in found] for k in range(len(found[0]["layers"]))]
         worst += [error(own, out) for own, out in zip(states[-len(seen) :], seen, strict=True)]
     return max(worst)
@@ -274,3 +285,51 @@ def test_long_sequences_scroll_in_their_box_and_all_can_be_read(widget):
     assert not page_checks.overflow(page) and not page_checks.small_text(page)
     heads = page.get_by_role("rowheader").evaluate_all("all => all.map((one) => one.getBoundingClientRect().left)")
     assert len({round(left) for left in heads}) == 1 and heads[0] >= 0, "names stay when the table scrolls"
+
+
+PULL = """({weights, told, word, noise, pauses}) => {
+  const lane = new RTX.RopeLane(new RTX.BitReader(matrices(weights), told), noise)
+  return pauses.map((pause) => {
+    const steps = lane.write({word, pause})
+    for (let step; ;) if ((step = steps.next()).done) return step.value
+  })
+}"""
+
+
+@pytest.mark.parametrize("name", LANES)
+@torch.no_grad()
+def test_a_rope_that_is_pulled_to_and_fro_is_read_as_the_library_reads_it_whole(live, double, name):
+    model = disturb(build(RECIPES[f"rope-{LANES[name]['key']}"], 0)[0], 0.2)
+    word, noise, pauses = [7, 0, 13, 13, 25], [26 + place % 8 for place in range(40)], [3, 37, 21, 0, 22]
+    told = {"weights": arrays(model), "told": LANES[name], "word": word, "noise": noise, "pauses": pauses}
+    for pause, found in zip(pauses, live(*PARTS, "rope").evaluate(PULL, told), strict=True):
+        x = torch.tensor([[*word, *noise[:pause], 34, *word]])
+        _, state = model(x[:, : 6 + pause])
+        held = sum(part.numel() for part in torch.utils._pytree.tree_leaves(state))
+        said = model(x)[0][0, 5 + pause : -1].argmax(-1)
+        assert found["said"] == said.tolist() and found["bytes"] == 4 * held
+
+
+def test_only_a_to_z_make_the_word_and_both_ends_of_the_rope_are_pulled(widget):
+    page = widget("rope", context={"reduced_motion": "reduce"})
+    word, noise = (page.get_by_role("slider", name=name) for name in ("Letters of the word", "Signs of noise"))
+    for typed, said, count in (
+        ("Né 語😀xyZ", "Only the letters", 4),
+        ("שלום", "Type a word", 0),
+        ("a" * 10**4, "Only the", 24),
+    ):
+        page.fill("input[type=text]", typed)
+        assert page.locator(".rope-note").inner_text().startswith(said)
+        page.wait_for_function("!document.querySelector('.rope-busy')")
+        assert page.locator(".rope-lane").first.locator(".rope-letters > *").count() == count
+    page.fill("input[type=text]", "rope")
+    press(page, "Pull the word")
+    noise.press("PageUp")
+    assert word.get_attribute("aria-valuetext") == "word: 24 letters (trained to 12)"
+    assert noise.get_attribute("aria-valuetext") == "noise: 50, then “repeat”"
+    page.get_by_label("Positions that carry over").check()
+    assert page.locator(".rope-lane").last.inner_text().startswith("Transformer, ALiBi")
+    page.wait_for_function("!document.querySelector('.rope-busy')")
+    assert page.locator(".rope-right").last.inner_text().endswith(" of 24")
+    press(page, "Let go")
+    assert word.get_attribute("aria-valuenow") == "4" and noise.get_attribute("aria-valuenow") == "0"

@@ -7,7 +7,10 @@ import torch
 from live.parity import disturb
 
 from rtx_book.page.live.packing import pack_merges
+from rtx_book.page.live_rope import LANES
+from rtx_book.runs.builders import build
 from rtx_book.runs.made_series import MadeSeries, forecaster
+from rtx_book.runs.recipes import RECIPES
 from rtx_book.runs.recipes.drawn import ABOUT
 from rtx_lib.layers import LSTM, RNN, MixerStack, Readout, SelectiveRecurrence
 from rtx_lib.layers.classifier import SentenceClassifier, StructuredAttention, WordConvolution
@@ -176,9 +179,14 @@ def fields():
     return {"tasks": tasks, "lanes": lanes, "results": results, "across": "one", "up": "two"}
 
 
+def rope():
+    models = {name: build(RECIPES[f"rope-{lane['key']}"], 0)[0] for name, lane in LANES.items()}
+    return {"models": models, "form": "int8", "lanes": LANES}
+
+
 GIVEN = {  # of each kind: what `play` is given
     **{made.__name__: made for made in (digits, fields, forecast, gaps, looks, lookup, parity, pieces, positions)},
-    **{made.__name__: made for made in (scene, selected, story, tune, window, words, write)},
+    **{made.__name__: made for made in (rope, scene, selected, story, tune, window, words, write)},
     "adder": lambda: {"models": {"adder": without_carries()}, "trained": 4, "width": 2, "first": 12, "second": 3},
     "choose": lambda: {"models": lstm(), "characters": LETTERS, "text": "abc d"},
     "guess": lambda: {"models": lstm(), "characters": LETTERS, "passages": ["abc fed", "cab dead"], "given": 4},

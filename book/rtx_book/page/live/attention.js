@@ -32,8 +32,8 @@ RTX.part('attention', (RTX) => {
   }
 
   // torch's multi-head attention for one more position x: its key and its value join those that were kept. turn: what
-  // its scheme of positions does to the query and to the key
-  function selfAttention({in_proj_weight, in_proj_bias, out_proj}, x, {k, v}, heads, turn = (z) => z) {
+  // its scheme of positions does to the query and to the key; bias(s, head): what it adds to the score
+  function selfAttention({in_proj_weight, in_proj_bias, out_proj}, x, {k, v}, heads, turn = (z) => z, bias = () => 0) {
     const width = x.length, K = width / heads, qkv = affine(in_proj_weight, x, in_proj_bias)
     const q = turn(qkv.slice(0, width))
     k.push(turn(qkv.slice(width, 2 * width)))
@@ -41,7 +41,7 @@ RTX.part('attention', (RTX) => {
     const score = (s, head) => {
       let sum = 0
       for (let j = head * K; j < head * K + K; j++) sum += q[j] * k[s][j]
-      return sum / Math.sqrt(K)
+      return sum / Math.sqrt(K) + bias(s, head)
     }
     const {y, weights} = attend(heads, k.length, score, v, width)
     return {y: affine(out_proj.weight, y, out_proj.bias), weights}

@@ -50,36 +50,62 @@ RTX.part('mixers', (RTX) => {
   class Cells {
     constructor(weights, prefix, options) { this.core = new Recurrent(weights, {prefix, ...options}) }
     reset() { this.core.reset() }
+    get state() { return this.core.state.map(({h, c}) => c ? {h, c} : {h}) }
+    set state(state) { this.core.reset(state) }
     read(x) {
       const {h, layers} = this.core.read(x)
       return {y: h, layers: layers.map(({h}) => ({h}))}
     }
   }
-  // rtx_lib.layers.mixing.AttentionMixer with rotary positions
+  // rtx_lib.layers.mixing.AttentionMixer with rotary positions, or with ALiBi for a power of two of heads
   class Attention {
-    constructor({attention}, {heads = 1}) {
-      Object.assign(this, {w: attention, heads})
+    constructor({attention}, {heads = 1, positions = 'rotary'}) {
+      Object.assign(this, {w: attention, heads, positions})
       this.reset()
     }
     reset() { this.kept = {k: [], v: []} }
+    get state() { return {k: [...this.kept.k], v: [...this.kept.v]} }
+    set state({k, v}) { this.kept = {k: [...k], v: [...v]} }
     read(x) {
-      const {w, kept, heads} = this, at = kept.k.length, turn = (z) => RTX.layers.rotary(z, at, x.length / heads)
-      const {y, weights} = RTX.layers.selfAttention(w, x, kept, heads, turn)
+      const {w, kept, heads} = this, at = kept.k.length
+      const turn = (z) => RTX.layers.rotary(z, at, x.length / heads), slope = (s, head) => (s - at) * 2 ** (-8 * (head + 1) / heads)
+      const {y, weights} = RTX.layers.selfAttention(w, x, kept, heads, ...(this.positions === 'alibi' ? [(z) => z, slope] : [turn]))
       return {y, layers: [{weights}]}
+    }
+  }
+  // rtx_lib.layers.ShortConvolution, before the mixer of a layer
+  class Convolved {
+    constructor({weight, bias}, mixer) {
+      Object.assign(this, {weight, bias, mixer})
+      this.reset()
+    }
+    reset() {
+      const {r: D, c: reach} = this.weight
+      this.past = Array.from({length: reach - 1}, () => new Float64Array(D))
+      this.mixer.reset()
+    }
+    get state() { return {past: this.past, own: this.mixer.state} }
+    set state({past, own}) { this.past = past; this.mixer.state = own }
+    read(x) {
+      const seen = [...this.past, x], {weight: {v, c: reach}, bias} = this
+      this.past = seen.slice(1)
+      return this.mixer.read(x.map((_, d) => seen.reduce((sum, one, j) => sum + v[d * reach + j] * one[d], bias.v[d])))
     }
   }
 
   // rtx_lib.layers.Readout of one of these layers, or rtx_lib.layers.mixing.MixerStack of several. Without an embedding
   // it reads the bit as a number, or as one of two columns.
   class BitReader {
-    // settings: nonlinearity, reset, update of cells; normalised of minLSTM; heads
+    // settings: nonlinearity, reset, update of cells; normalised of minLSTM; heads; positions of attention
     constructor(weights, settings = {}) {
       const w = this.w = tree(weights)
       const made = (own, prefix) => own.weight_hh_l0 ? new Cells(weights, prefix, settings)
-        : own.A_log ? new RTX.Mamba(own) : own.attention ? new Attention(own, settings) : new Diagonal(own, prefix, settings)
+        : own.A_log ? new RTX.Mamba(own) : own.attention ? new Attention(own, settings)
+        : own.qkv ? new RTX.FastWeights(own, settings) : new Diagonal(own, prefix, settings)
       this.stacked = Boolean(w.mixers)
       if (!this.stacked && !w.core) throw new Error('mixers: there are no weights core. or mixers.')
       this.mixers = this.stacked ? Object.entries(w.mixers).map(([i, own]) => made(own, `mixers.${i}.`)) : [made(w.core, 'core.')]
+      if (w.convolutions) this.mixers = this.mixers.map((mixer, i) => new Convolved(w.convolutions[i], mixer))
     }
     embed(bit) {
       const {embedding} = this.w
@@ -91,22 +117,26 @@ RTX.part('mixers', (RTX) => {
       const x = inputs === 1 ? Float64Array.of(bit) : Float64Array.from({length: inputs}, (_, i) => +(i === bit))
       return embedding ? linear(embedding, x) : x
     }
+    // Of each mixer; what was handed out never changes. Not of layers that step by h = a h + b, nor of Mamba
+    get state() { return this.mixers.map(({state}) => state) }
+    set state(state) { this.mixers.forEach((mixer, i) => { mixer.state = state[i] }) }
+    reset() { this.mixers.forEach((mixer) => mixer.reset()) }
     // Of each bit: the logits, and of all layers [{h, a, b}], a and b where the layer has them; of Mamba's [{delta}], of
     // attention [{weights}], for each head those of all places so far. off: mixers whose output is 0
     run(bits, {off = []} = {}) {
-      const {norms, mlps, mlp_norms: before, norm: last, readout, linear: simple} = this.w
-      this.mixers.forEach((mixer) => mixer.reset())
-      return bits.map((bit) => {
-        const layers = []
-        let x = this.embed(bit)
-        this.mixers.forEach((mixer, i) => {
-          const own = mixer.read(this.stacked ? norm(x, norms[i]) : x), y = off.includes(i) ? own.y.map(() => 0) : own.y
-          layers.push(...own.layers)
-          x = this.stacked ? add(x, y) : y
-          if (mlps) x = add(x, linear(mlps[i].linear2, linear(mlps[i].linear1, norm(x, before[i])).map(gelu)))
-        })
-        return {logits: this.stacked ? linear(readout, norm(x, last)) : linear(simple, x), layers}
+      this.reset()
+      return bits.map((bit) => this.step(bit, off))
+    }
+    step(bit, off = []) {
+      const {norms, mlps, mlp_norms: before, norm: last, readout, linear: simple} = this.w, layers = []
+      let x = this.embed(bit)
+      this.mixers.forEach((mixer, i) => {
+        const own = mixer.read(this.stacked ? norm(x, norms[i]) : x), y = off.includes(i) ? own.y.map(() => 0) : own.y
+        layers.push(...own.layers)
+        x = this.stacked ? add(x, y) : y
+        if (mlps) x = add(x, linear(mlps[i].linear2, linear(mlps[i].linear1, norm(x, before[i])).map(gelu)))
       })
+      return {logits: this.stacked ? linear(readout, norm(x, last)) : linear(simple, x), layers}
     }
   }
   RTX.BitReader = BitReader

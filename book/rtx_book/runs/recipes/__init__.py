@@ -14,6 +14,7 @@ from . import (
     race,
     recurrence,
     returns,
+    rope,
     scenes,
     series,
     state_space,
@@ -21,8 +22,8 @@ from . import (
 )
 from .recipe import Recipe, recipe_of
 
-_TRIED = (between, hybrids, parallel, pretraining, recurrence, returns, scenes, series, state_space, topics)
-_LATER = (state_space, hybrids, returns, series, drawn)
+_TRIED = (between, hybrids, parallel, pretraining, recurrence, returns, rope, scenes, series, state_space, topics)
+_LATER = (state_space, hybrids, returns, series, drawn, rope)
 _PARTS = (recurrence, topics, scenes, attention, between, parallel, pretraining, orders, *_LATER)
 
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for part in _PARTS for recipe in part.RECIPES}
