@@ -1,5 +1,5 @@
 // What reads bits, or other ids: an embedding, layers and a readout, one step at a time. A layer is a cell of
-// recurrent.js, Mamba's block, attention, or steps by h = a h + b, each unit on its own, where a and b see the input alone.
+// recurrent.js, Mamba's block, attention, DeltaNet, or steps by h = a h + b, each unit on its own, where a and b see the input alone.
 // All that happens is handed out.
 RTX.part('mixers', (RTX) => {
   const {affine, row, norm, tree, gelu, sigmoid, Recurrent} = RTX
@@ -69,14 +69,42 @@ RTX.part('mixers', (RTX) => {
     }
   }
 
+  // rtx_lib.models.DeltaNet without a convolution and without a decay; S keeps what stands at each key, head by head
+  class Delta {
+    constructor(w, {largestBeta = 1}) {
+      if (w.conv || w.step) throw new Error('mixers: of DeltaNet its bare form is known, without convolution and decay')
+      Object.assign(this, {w, largestBeta, heads: w.beta.weight.r, K: w.norm.weight.v.length})
+      this.reset()
+    }
+    reset() { this.S = Array.from({length: this.heads}, () => new Float64Array(this.K * this.K)) }
+    read(x) {
+      const {w, K, heads} = this, qkv = linear(w.qkv, x), beta = linear(w.beta, x).map((v) => this.largestBeta * sigmoid(v))
+      const part = (place, h) => qkv.subarray(place * x.length + h * K, place * x.length + h * K + K)
+      const length = (z) => Math.max(Math.hypot(...z), 1e-6), o = new Float64Array(x.length)
+      for (let h = 0; h < heads; h++) {
+        const [q, k] = [part(0, h), part(1, h)].map((z) => z.map((v) => v / length(z))), v = part(2, h), S = this.S[h]
+        const out = o.subarray(h * K, h * K + K)
+        for (let j = 0; j < K; j++) {
+          let there = 0
+          for (let i = 0; i < K; i++) there += S[i * K + j] * k[i]
+          for (let i = 0; i < K; i++) out[j] += (S[i * K + j] += beta[h] * k[i] * (v[j] - there)) * q[i] / Math.sqrt(K)
+        }
+        const scale = 1 / Math.sqrt(out.reduce((sum, v) => sum + v * v, 0) / K + 1e-5)
+        for (let j = 0; j < K; j++) out[j] *= scale * w.norm.weight.v[j]
+      }
+      return {y: linear(w.out, o), layers: [{beta}]}
+    }
+  }
+
   // rtx_lib.layers.Readout of one of these layers, or rtx_lib.layers.mixing.MixerStack of several. Without an embedding
   // it reads the bit as a number, or as one of two columns.
   class BitReader {
-    // settings: nonlinearity, reset, update of cells; normalised of minLSTM; heads
+    // settings: nonlinearity, reset, update of cells; normalised of minLSTM; heads; largestBeta
     constructor(weights, settings = {}) {
       const w = this.w = tree(weights)
       const made = (own, prefix) => own.weight_hh_l0 ? new Cells(weights, prefix, settings)
-        : own.A_log ? new RTX.Mamba(own) : own.attention ? new Attention(own, settings) : new Diagonal(own, prefix, settings)
+        : own.beta ? new Delta(own, settings) : own.A_log ? new RTX.Mamba(own)
+        : own.attention ? new Attention(own, settings) : new Diagonal(own, prefix, settings)
       this.stacked = Boolean(w.mixers)
       if (!this.stacked && !w.core) throw new Error('mixers: there are no weights core. or mixers.')
       this.mixers = this.stacked ? Object.entries(w.mixers).map(([i, own]) => made(own, `mixers.${i}.`)) : [made(w.core, 'core.')]
