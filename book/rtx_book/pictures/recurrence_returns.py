@@ -216,10 +216,10 @@ def spectrum_frames(
             ax.plot([0], [0], linestyle="", gid=f"bit{bit}-{place}", **mark)
             for frame, pair in zip(frames, moments, strict=True):
                 frame[f"bit{bit}-{place}"] = _places(name, pair[bit])
-        ax.text(0.5, 0.02, "-", ha="center", va="bottom", transform=ax.transAxes, gid=f"told-{place}", color=INK)
+        ax.set_xlabel("-", gid=f"told-{place}", color=INK)
         for frame, text in zip(frames, told[name], strict=True):
             frame[f"told-{place}"] = text
-        ax.set(xlim=(-1.25, 1.25), ylim=(-1.6, 1.25), aspect="equal", xticks=[-1, 0, 1], yticks=[])
+        ax.set(xlim=(-1.25, 1.25), ylim=(-1.25, 1.25), aspect="equal", xticks=[-1, 0, 1], yticks=[])
         ax.set_title(name, fontsize=12)
         ax.grid(False)
         ax.spines[:].set_visible(False)

@@ -110,15 +110,6 @@ LARGE = {"gru": 230, "mamba": 121, "delta-net": 93, "transformer": 423}
 
 LARGE_TASKS = ("text", "recall")
 
-NAMED = {
-    "parity": ("rnn", "irnn", "lstm", "gru", "delta-net-signed"),
-    "recall": ("lstm", "transformer", "transformer-rotary", "delta-net-signed"),
-}
-"""Of tasks that a run solves or does not, the lanes that sentences name: twenty other seeds, on both sets."""
-
-FIRST: dict[str, tuple[str, ...]] = {task: tuple(own["first"]) for task, own in _TABLE["tasks"].items()}
-"""The first four lanes of each task, which run again with ten other seeds on one set; of a tie, those listed first."""
-
 
 def runs_on(task: str, lane: str) -> bool:
     """Whether the lane runs on this task."""
@@ -128,12 +119,12 @@ def runs_on(task: str, lane: str) -> bool:
 CELLS = [(task, lane) for task in TASKS for lane in LANES if runs_on(task, lane)]
 """All pairs of a task and a lane."""
 
-AGAIN = {
-    (task, lane): AGAIN_SETS[: 1 + (lane in NAMED.get(task, ()))]
-    for task, lane in CELLS
-    if lane in (*FIRST[task], *NAMED.get(task, ()))
-}
-"""The cells that run again, and with which sets of instructions: with both twenty seeds, with one ten."""
+AGAIN = {(t, m): AGAIN_SETS[:sets] for t, own in _TABLE["tasks"].items() for m, sets in own["again"].items()}
+"""The cells that run again, with fresh seeds, and the sets of instructions: twenty seeds on each of two, or ten on one.
+
+On two what sentences name of parity and recall, which a run solves or does not; on one the first four of each task, of
+a tie those of the least loss.
+"""
 
 
 def race(task: str, lane: str, lr: float, length: int | None = None) -> Recipe:
