@@ -1,7 +1,7 @@
 // Rules for the scripts of the pages: book/rtx_book/**/*.js and book/assets/*.js, classic scripts all of them.
 // It imports nothing, so that it works from wherever ESLint is installed.
 const browser = [
-  'AudioContext', 'Blob', 'DOMException', 'HTMLElement', 'Intl', 'IntersectionObserver', 'MessageChannel', 'MouseEvent',
+  'AudioContext', 'Blob', 'DOMException', 'Event', 'HTMLElement', 'Intl', 'IntersectionObserver', 'MessageChannel', 'MouseEvent',
   'MutationObserver',
   'ResizeObserver', 'SVGElement', 'TextDecoder', 'TextEncoder', 'URL', 'Worker', 'atob', 'btoa', 'cancelAnimationFrame',
   'clearInterval', 'clearTimeout', 'console', 'document', 'getComputedStyle', 'getSelection', 'history', 'localStorage', 'location',

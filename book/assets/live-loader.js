@@ -17,6 +17,10 @@
       } catch { /* the still pictures stay */ }
     }, {rootMargin: '600px'})
     figures.forEach((figure) => seen.observe(figure))
+    // A link to a figure as somebody left it (live/address.js) leads there; Back and a reload find their place themselves
+    const [, kind, place] = /[#&]([a-z-]+?)(?:-(\d+))?=[^&=]*$/.exec(location.hash) || []
+    if (kind && performance.getEntriesByType('navigation')[0]?.type === 'navigate')
+      document.querySelectorAll(`figure[data-live="${kind}"]`)[(place || 1) - 1]?.scrollIntoView()
   }
   if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', observe)
   else observe()

@@ -119,12 +119,16 @@ def test_forget_bias_belongs_to_the_lstm_and_the_scan_to_the_indrnn(trainer):
     assert not page.get_by_text("both ways").is_visible()
 
 
-def test_out_of_sight_it_rests(trainer):
+def test_out_of_sight_it_rests_and_in_sight_it_goes_on_unless_it_was_paused(trainer):
     page = trainer(rate=1e-9, most=10**6)
-    press(page, "Train")
-    page.evaluate("document.body.style.height = '4000px'; scrollTo(0, 3000)")
-    page.wait_for_function("document.querySelector('[role=status]').textContent.includes('out of sight')")
-    assert page.get_by_role("button", name="Train", exact=True).count() == 1
+    page.evaluate("document.body.style.height = '4000px'")
+    for end, name in (("Train", "Pause"), ("Pause", "Train")):
+        press(page, end)
+        page.evaluate("scrollTo(0, 3000)")
+        page.wait_for_function("document.querySelector('figure').getBoundingClientRect().bottom < 0")
+        page.get_by_role("button", name="Train", exact=True).wait_for()
+        page.evaluate("scrollTo(0, 0)")
+        page.get_by_role("button", name=name, exact=True).wait_for()
 
 
 def test_taken_out_of_the_page_its_worker_ends(trainer):

@@ -190,6 +190,7 @@ GIVEN = {  # of each kind: what `play` is given
     "adder": lambda: {"models": {"adder": without_carries()}, "trained": 4, "width": 2, "first": 12, "second": 3},
     "choose": lambda: {"models": lstm(), "characters": LETTERS, "text": "abc d"},
     "guess": lambda: {"models": lstm(), "characters": LETTERS, "passages": ["abc fed", "cab dead"], "given": 4},
+    "fool": lambda: parity() | {"least": {"repeats": {"flips": 2}}, "tried": 9},
     "gates": lambda: {"pulses": {3: 1, 7: 1}},
     "integrator": lambda: {"input": "step"},
     "pulses": lambda: {"u": 0.9, "pulses": {3: 1}},

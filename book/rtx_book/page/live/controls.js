@@ -62,6 +62,10 @@ RTX.part('controls', (RTX) => {
   // What a reader needs later, folded away, so that the first look at a figure fits a screen.
   const more = (name, ...parts) => el('details', {className: 'live-more'}, el('summary', {}, name), parts)
 
+  // What no control holds and a link should bring again (address.js), an element for somewhere in the figure: `get` says it
+  // as a text, '' for nothing; `set` takes such a text, which may be anything, and says false where it is of no use.
+  const kept = (name, get, set) => Object.assign(el('input', {type: 'hidden', name}), {held: {get, set}})
+
   // What changed, in words: to be read by all, and said aloud. With `now` false at most every six seconds, but then
   // the last word is said when the six seconds are over. 'live-aside' is for the ear alone.
   function voice(own = '') {
@@ -83,8 +87,28 @@ RTX.part('controls', (RTX) => {
     }
   }
 
+  // Tells a figure when it goes out of sight and when it comes back, and once it is no more in the page. What it returns
+  // wakes the figure if it is in sight now.
+  function sight(body, {wake, rest, gone}) {
+    let seen = false
+    const look = () => { if (seen && !document.hidden) wake() }
+    const turn = () => document.hidden ? rest() : look()
+    const near = new IntersectionObserver((entries) => {
+      seen = entries[entries.length - 1].isIntersecting
+      if (seen) { look(); return }
+      rest()
+      if (body.isConnected) return
+      gone()
+      near.disconnect()
+      document.removeEventListener('visibilitychange', turn)
+    })
+    near.observe(body)
+    document.addEventListener('visibilitychange', turn)
+    return look
+  }
+
   // Whether the reader asked for pictures that do not move.
   const still = () => matchMedia('(prefers-reduced-motion: reduce)').matches
 
-  Object.assign(RTX, {el, id, range, radios, check, select, button, more, voice, still})
+  Object.assign(RTX, {el, id, range, radios, check, select, button, more, kept, voice, sight, still})
 })

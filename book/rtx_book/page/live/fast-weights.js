@@ -5,9 +5,10 @@ RTX.part('fast-weights', (RTX) => {
   const phi = (x) => x > 0 ? x + 1 : Math.exp(x)
 
   class FastWeights {
-    constructor(w, {heads = 1}) {
+    constructor(w, {heads = w.beta?.weight.r ?? 1, largestBeta = 1}) {
       const D = w.out.weight.r
-      Object.assign(this, {w, heads, D, K: D / heads})
+      if (w.conv || w.step) throw new Error('fast-weights: a DeltaNet with a convolution or a decay is not known here')
+      Object.assign(this, {w, heads, largestBeta, D, K: D / heads})
       this.reset()
     }
     // S (H, K, K), and of linear attention the sums z (H, K)
@@ -16,7 +17,7 @@ RTX.part('fast-weights', (RTX) => {
       const {w, D} = this, qkv = affine(w.qkv.weight, x), [q, k, v] = [0, D, 2 * D].map((from) => qkv.subarray(from, from + D))
       const y = new Float64Array(D), S = this.state.S.slice()
       if (w.beta) {
-        this.replace(q, k, v, affine(w.beta.weight, x).map(sigmoid), S, y)
+        this.replace(q, k, v, affine(w.beta.weight, x).map((b) => this.largestBeta * sigmoid(b)), S, y)
         this.state = {S}
       } else this.state = {S, z: this.sum(q.map(phi), k.map(phi), v, S, y)}
       return {y: affine(w.out.weight, y), layers: [{}]}

@@ -1,5 +1,5 @@
 // What reads bits, or other ids: an embedding, layers and a readout, one step at a time. A layer is a cell of
-// recurrent.js, Mamba's block, attention, or steps by h = a h + b, each unit on its own, where a and b see the input alone.
+// recurrent.js, Mamba's block, attention, DeltaNet, or steps by h = a h + b, each unit on its own, where a and b see the input alone.
 // All that happens is handed out.
 RTX.part('mixers', (RTX) => {
   const {affine, row, norm, tree, gelu, sigmoid, Recurrent} = RTX
@@ -96,7 +96,7 @@ RTX.part('mixers', (RTX) => {
   // rtx_lib.layers.Readout of one of these layers, or rtx_lib.layers.mixing.MixerStack of several. Without an embedding
   // it reads the bit as a number, or as one of two columns.
   class BitReader {
-    // settings: nonlinearity, reset, update of cells; normalised of minLSTM; heads; positions of attention
+    // settings: nonlinearity, reset, update of cells; normalised of minLSTM; heads; positions of attention; largestBeta
     constructor(weights, settings = {}) {
       const w = this.w = tree(weights)
       const made = (own, prefix) => own.weight_hh_l0 ? new Cells(weights, prefix, settings)

@@ -2,11 +2,11 @@
 RTX.part('parity', (RTX) => {
   const MOST = 1000
 
-  // What was typed as {bits}; or {fault}, why it is none. Spaces may part the bits.
-  function bitsOf(text) {
+  // What was typed as {bits}, at most so many; or {fault}, why it is none. Spaces may part the bits.
+  function bitsOf(text, most = MOST) {
     const typed = text.replace(/\s/g, ''), other = [...typed].find((sign) => sign !== '0' && sign !== '1')
     if (other) return {fault: `Bits are 0 or 1, and “${other}” is neither.`}
-    return typed.length > MOST ? {fault: `At most ${MOST.toLocaleString('en')} bits are read, not ${typed.length.toLocaleString('en')}.`}
+    return typed.length > most ? {fault: `At most ${most.toLocaleString('en')} bits are read, not ${typed.length.toLocaleString('en')}.`}
       : {bits: Array.from(typed, Number)}
   }
   // 1 where the number of ones up to there is odd

@@ -26,6 +26,7 @@ RTX.part('start', (RTX) => {
     const scripts = words(parts).filter((name) => name !== 'base' && !RTX.parts.has(name))
     const packed = Object.values(weights).filter((hash) => !RTX.weights[hash]).map((hash) => `weights-${hash}`)
     await Promise.all([
+      load(`${home}address.js`),
       ...words(styles).map((name) => load(`${home}${name}.css`)),
       ...[...scripts, ...packed].map((name) => load(`${home}${name}.js`)),
     ])
@@ -46,6 +47,7 @@ RTX.part('start', (RTX) => {
       await RTX.widgets[live](body, JSON.parse(options || '{}'), models)
       figure.querySelector('.live-still').after(body)
       figure.dataset.state = 'ready'
+      if (home) RTX.address.keep(figure, body)  // a notebook's address is not ours
     } catch (error) {
       figure.dataset.state = 'failed'
       console.warn(`The live figure stays a picture: ${error.message}`)

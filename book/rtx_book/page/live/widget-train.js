@@ -9,7 +9,7 @@ RTX.part('widget-train', (RTX) => {
   const RATES = {'': 'each cell its own', 0.001: '0.001', 0.003: '0.003', 0.01: '0.01', 0.03: '0.03'}
   const CONTROLS = ['cells', 'length', 'scale', 'rate', 'clip', 'forget', 'scan']
   const SHORT = 30, OLD = 8  // a shorter run leaves no line; so many lines of earlier runs stay
-  const POINTS = 2000  // of a curve; a longer one keeps every other
+  const ENDED = 'All have ended, and nothing more will happen: press Reset for other weights, or change something.'
   const FORBIDDEN = 'This page may start no worker, so it computes by itself and may stutter.'
 
   RTX.widget('train', (body, options) => {
@@ -18,7 +18,7 @@ RTX.part('widget-train', (RTX) => {
     for (const key in settings) settings[key] = options[key] ?? settings[key]
     const now = {run: 0, on: false, most, clip: options.clip ?? 1, rate: options.rate ?? null}
     const chosen = new Set(cells), old = []
-    let runs = new Map(), port = null, used = 0, drawn = 0, count = 0
+    let runs = new Map(), port = null, used = 0, drawn = 0, waits = false
 
     // ---- what the reader does
     const start = RTX.button('Train', () => now.on ? pause('Paused.') : go())
@@ -55,10 +55,7 @@ RTX.part('widget-train', (RTX) => {
       draw()
       voice.say(`${NAMES[kind]} ${on ? 'joins' : 'is left out'}.`)
     }
-    const steer = (key, value) => {  // what running networks take up as well
-      now[key] = value
-      if (now.on) send()
-    }
+    const steer = (key, value) => { now[key] = value; if (now.on) send() }  // running networks take it up as well
     const over = (name, values, key, say) => {
       const all = [...new Set([...values, settings[key]])].sort((a, b) => a - b)
       return RTX.range(name, all, all.indexOf(settings[key]), anew(key), say).label
@@ -103,10 +100,6 @@ RTX.part('widget-train', (RTX) => {
     }
 
     // ---- the runs of now, one a cell, and the earlier ones
-    const fresh = (kind) => ({
-      key: ++count, kind, length: settings.length, steps: 0, at: [], losses: [], errors: [], norms: [], share: 0,
-      events: {}, state: 'learning', asked: [], answer: null, ways: null,
-    })
     function retire(run) {
       if (run.steps >= SHORT) old.push(run)
       else charts.drop(run)
@@ -122,7 +115,7 @@ RTX.part('widget-train', (RTX) => {
 
     // ---- the worker
     function send() {
-      for (const kind of chosen) if (!runs.has(kind)) runs.set(kind, fresh(kind))
+      for (const kind of chosen) if (!runs.has(kind)) runs.set(kind, RTX.freshRun(kind, settings.length))
       if (!port) {
         port = RTX.worker(RTX.TRAINER, (RTX, port, inPage) => RTX.trainer(port, inPage))
         port.onmessage = ({data}) => take(data)
@@ -135,6 +128,7 @@ RTX.part('widget-train', (RTX) => {
       const tired = [...runs.values()].filter((run) => run.state === 'learning').every((run) => run.steps >= now.most)
       if (runs.size && tired) now.most += most
       now.on = true
+      waits = false
       used = 0
       start.textContent = 'Pause'
       send()
@@ -143,6 +137,7 @@ RTX.part('widget-train', (RTX) => {
       voice.say(`${names}: training on sequences of ${settings.length} steps.`)
     }
     function pause(word) {
+      waits = false
       if (!now.on) return
       now.on = false
       start.textContent = 'Train'
@@ -166,42 +161,36 @@ RTX.part('widget-train', (RTX) => {
     }
     function finish(said) {
       const left = [...runs.values()].some((run) => run.state === 'learning')
-      pause([...said, left ? `Paused after ${now.most} steps; press Train to go on.` : 'All have ended.'].join(' '))
+      pause([...said, left ? `Paused after ${now.most} steps; press Train to go on.` : ENDED].join(' '))
     }
-    // Takes up what the worker said of a cell; true if something happened to it
+    // True if something happened to the cell
     function update(run, news) {
       if (!news.errors.length) return false
-      const first = news.steps - news.errors.length + 1
-      news.errors.forEach((error, i) => {
-        run.at.push(first + i)
-        run.errors.push(error)
-        run.losses.push(news.losses[i])
-      })
-      const half = (all) => all.filter((_, i) => i % 2 === 0 || i === all.length - 1)
-      if (run.at.length > POINTS) for (const key of ['at', 'errors', 'losses']) run[key] = half(run[key])
       const before = words.happened(run, gradients).length
-      for (const key of ['steps', 'norms', 'share', 'events', 'state', 'asked', 'answer', 'ways']) run[key] = news[key]
+      RTX.takeUp(run, news)
       return words.happened(run, gradients).length > before
     }
-    // What is out of sight does not train; what was taken out of the page ends its worker
-    const rest = () => pause('Paused, as it was out of sight.')
-    const hidden = () => { if (document.hidden) rest() }
-    const sight = new IntersectionObserver((seen) => {
-      if (seen[seen.length - 1].isIntersecting) return
-      rest()
-      if (body.isConnected || !port) return
-      port.terminate()
-      sight.disconnect()
-      document.removeEventListener('visibilitychange', hidden)
-    })
-    sight.observe(body)
-    document.addEventListener('visibilitychange', hidden)
+    // What is out of sight waits until it is seen again; what was taken out of the page ends its worker
+    const sight = RTX.sight(body, {wake: () => { if (waits) go() }, gone: () => port?.terminate(), rest() {
+      const on = now.on
+      pause('Waits while it is out of sight.')
+      waits ||= on
+    }})
 
+    // A link brings the weights of the start, and lets them train again if they had
+    const seed = RTX.kept('seed', () => String(settings.seed), (value) => {
+      return /^\d{1,6}$/.test(value) ? anew('seed')(+value) : false
+    })
+    const ran = RTX.kept('trained', () => String(+(now.on || [...runs.values()].some((run) => run.steps))), (value) => {
+      if (value !== '1') return value === '0'
+      waits = !now.on && !RTX.still()
+      sight()
+    })
     const shown = Object.keys(parts).filter((name) => controls.includes(name)).map((name) => parts[name])
     body.append(  // what is pressed first and what is seen first, above the fold
-      el('div', {className: 'live-buttons'}, start, reset, clear), forbidden,
+      el('div', {className: 'live-buttons'}, start, reset, clear), forbidden, seed,
       el('div', {className: 'live-charts'}, charts.elements), el('div', {className: 'live-controls'}, shown),
-      task, voice.element, list, ways, earlier)
+      task, voice.element, list, ways, earlier, ran)
     voice.element.classList.add('live-brief')
     place()
     renew()
