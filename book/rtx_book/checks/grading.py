@@ -47,17 +47,20 @@ def graded(chapter: str, notebook: Path) -> Callable[[str], None]:
 def answers_of(sources: Iterable[str]) -> dict[str, Answer]:
     """What a notebook's cells hand to their checks, by the name of the check.
 
-    An answer comes with its own cell, and with all that the cells before it import and define.
+    An answer comes with its own cell, or with the one before where the check has a cell for itself, and with all that
+    the cells before it import and define.
     """
     before: list[ast.stmt] = []
+    last: list[ast.stmt] = []
     answers: dict[str, Answer] = {}
     for source in sources:
         with contextlib.suppress(SyntaxError):  # of a cell that is somebody's try
             body = ast.parse(TransformerManager().transform_cell(source)).body
             for statement, node in ((one, node) for one in body for node in ast.walk(one)):
                 if isinstance(node, ast.Call) and (name := ast.unparse(node.func)).startswith("checks.check_"):
-                    own = [one for one in body if one is not statement]
+                    own = [one for one in body if one is not statement] or last
                     answers[name.removeprefix("checks.")] = ([*before, *own], node.args[0])
+            last = body
             before += [one for one in body if isinstance(one, ast.Import | ast.ImportFrom | ast.FunctionDef)]
     return answers
 

@@ -8,9 +8,9 @@ import pytest
 from support.built import NOTEBOOKS
 from support.helpers import code_cell
 
-from rtx_book import paths
 from rtx_book.build.execute import read_notebook, source
 from rtx_book.checks import answers
+from rtx_book.checks.assignments import assignment
 from rtx_book.checks.grading import answers_of, checks_of, grade, graded
 
 LEAK = "from rtx_book.checks import attention as checks\n"
@@ -22,16 +22,21 @@ def sources(chapter):
 
 @pytest.mark.parametrize("chapter", NOTEBOOKS)
 def test_an_untouched_notebook_fails_every_check_and_its_solutions_pass(chapter, monkeypatch):
-    untouched = sources(chapter)
-    text = (paths.PACKAGE / "checks" / "solutions" / f"{chapter}.md").read_text(encoding="utf-8")
-    solutions = re.findall(r"^```python\n(.*?)^```$", text, flags=re.M | re.S)
-    stubs, solved = answers_of(untouched), answers_of([one for one in untouched if ".check_" not in one] + solutions)
-    solved |= answers_of(["checks.check_slips({1, 2})"])  # its solution explains, with what the chapter has computed
+    made = assignment(chapter, 7, read_notebook(NOTEBOOKS[chapter]))["cells"]
+    solved, released = ("\0".join(source(cell) for cell in made if cell["cell_type"] == "code") for _ in range(2))
+    for part, mark in (("SOLUTION", "# your answer"), ("HIDDEN TESTS", "")):  # as nbgrader takes them out
+        released = re.sub(rf"### BEGIN {part}.*?### END {part}", mark, released, flags=re.S)
+        solved = re.sub(r"### BEGIN HIDDEN TESTS.*?### END HIDDEN TESTS", "", solved, flags=re.S)
+    solved, released = answers_of(solved.split("\0")), answers_of(released.split("\0"))
+    solved |= answers_of(["checks.check_slips({1, 2})"])  # its solution needs what the chapter has computed
+    stubs = answers_of(sources(chapter))
     assert set(stubs) == set(checks_of(chapter))
     for name in checks_of(chapter):
         monkeypatch.setenv("RTX_GRADING", "1")
         with pytest.raises(AssertionError, match="Not answered yet"):
             grade(chapter, name, stubs)
+        with pytest.raises(AssertionError, match="Not answered yet"):
+            grade(chapter, name, released)
         monkeypatch.setenv("RTX_GRADING", "7")
         grade(chapter, name, solved)
 
