@@ -48,7 +48,7 @@ NEAR = 3
 PAGES = ("intro", "findings", "speed")
 """Pages of ``book`` that are read besides the chapters."""
 PROGRAMS = {
-    "intro": ("results/live/trainer.json",),
+    "intro": ("results/live/trainer.json", "rtx_book/runs/recipes/rope.json"),
     "findings": ("rtx_book/claims/findings.py",),
     "speed": ("rtx_book/bench/*.py", "results/speed.jsonl"),
     "race": ("rtx_book/runs/recipes/race.py", "rtx_book/runs/recipes/race.json"),

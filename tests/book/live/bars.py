@@ -38,20 +38,7 @@ POINTS, FIRST = 100, 25  # of a curve in the record; steps of each cell's seed 0
 BLOCKS = 7  # of speed
 
 # Trains cells in a worker in turn, and returns all that the trainer said of them.
-TRAIN = """({cells, settings, most}) => new Promise((done, fail) => {
-  const told = Object.fromEntries(cells.map((kind) => [kind, {losses: [], errors: []}]))
-  const port = RTX.worker(RTX.TRAINER, (RTX, port, inPage) => RTX.trainer(port, inPage))
-  port.onerror = fail
-  port.onmessage = ({data}) => {
-    for (const [kind, of] of Object.entries(data.cells)) {
-      told[kind].losses.push(...of.losses)
-      told[kind].errors.push(...of.errors)
-      Object.assign(told[kind], {steps: of.steps, state: of.state, events: of.events, norms: of.norms})
-    }
-    if (data.ended) { port.terminate(); done({where: port.where, cells: told}) }
-  }
-  port.postMessage({run: 1, settings, cells, rates: RTX.RATES, clip: 1, on: true, most})
-})"""
+TRAIN = (ROOT / "tests/book/live/train.js").read_text()
 
 # window.more(n): n further steps of one cell in a worker; milliseconds a step, as the worker's own clock has them.
 MORE = """({kind, settings}) => {

@@ -1,11 +1,12 @@
-"""The captioners and forecasters of the book: their files are small, and they do what they did when trained."""
+"""The captioners, forecasters and ropes of the book: their files are small, and they do what they did when trained."""
 
 import pytest
 import torch
 
 from rtx_book.runs import load_records, told
 from rtx_book.runs.made_series import MadeSeries
-from rtx_book.runs.recipes import drawn
+from rtx_book.runs.recipes import drawn, rope
+from rtx_book.runs.rope import CopyBehindNoise
 from rtx_lib.tasks import Scenes
 
 
@@ -33,3 +34,14 @@ def test_the_books_forecasters_are_those_of_the_records():
     for name, (about, *_) in drawn.ABOUT.items():
         (recorded,) = (record for record in load_records(f"drawn-{name}") if record["seed"] == 0)
         assert task.metrics(models[about](x)[0], y) == pytest.approx(recorded["metrics"], abs=0.05)
+
+
+@torch.no_grad()
+def test_the_books_ropes_are_those_of_the_records():
+    assert told.weights_file("rope").stat().st_size < 300_000
+    task = CopyBehindNoise((6, 6), (60, 60))
+    x, y = task.batch("test", 300, torch.Generator().manual_seed(0))
+    for way, model in told.ropes().items():
+        (recorded,) = (r for r in load_records(f"rope-{way}") if r["seed"] == rope.MODELS[way]["seed"])
+        wanted = recorded["elsewhere"]["pause 60"]["accuracy"]
+        assert task.metrics(model.eval()(x)[0], y)["accuracy"] == pytest.approx(wanted, abs=0.05)
