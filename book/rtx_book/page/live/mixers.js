@@ -1,6 +1,7 @@
 // What reads bits, or other ids: an embedding, layers and a readout, one step at a time. A layer is a cell of
-// recurrent.js, Mamba's block, attention, or steps by h = a h + b, each unit on its own, where a and b see the input alone.
-// All that happens is handed out.
+// recurrent.js, Mamba's block, attention, the delta rule, or steps by h = a h + b, each unit on its own, where a and b see
+// the input alone. All that happens is handed out. What cells, attention and the delta rule remember can be taken out and
+// put into another reader: their `state`, of which nothing changes later.
 RTX.part('mixers', (RTX) => {
   const {affine, row, norm, tree, gelu, sigmoid, Recurrent} = RTX
   const add = (x, y) => x.map((v, i) => v + y[i])
@@ -50,6 +51,8 @@ RTX.part('mixers', (RTX) => {
   class Cells {
     constructor(weights, prefix, options) { this.core = new Recurrent(weights, {prefix, ...options}) }
     reset() { this.core.reset() }
+    get state() { return this.core.state }
+    set state(state) { this.core.reset(state) }
     read(x) {
       const {h, layers} = this.core.read(x)
       return {y: h, layers: layers.map(({h}) => ({h}))}
@@ -61,11 +64,40 @@ RTX.part('mixers', (RTX) => {
       Object.assign(this, {w: attention, heads})
       this.reset()
     }
-    reset() { this.kept = {k: [], v: []} }
+    reset() { this.state = {k: [], v: [], at: 0} }  // at: how many steps it has read
     read(x) {
-      const {w, kept, heads} = this, at = kept.k.length, turn = (z) => RTX.layers.rotary(z, at, x.length / heads)
-      const {y, weights} = RTX.layers.selfAttention(w, x, kept, heads, turn)
+      const {w, heads, state: {k, v, at}} = this, turn = (z) => RTX.layers.rotary(z, at, x.length / heads)
+      this.state = {k: [...k], v: [...v], at: at + 1}
+      const {y, weights} = RTX.layers.selfAttention(w, x, this.state, heads, turn)
       return {y, layers: [{weights}]}
+    }
+  }
+  // rtx_lib.models.DeltaNet without its convolution and decay, of one head
+  class Delta {
+    constructor({qkv, beta, norm, out}) {
+      Object.assign(this, {qkv, beta, gain: norm.weight.v, out, K: out.weight.r})
+      this.reset()
+    }
+    reset() { this.state = {S: new Float64Array(this.K ** 2)} }  // a row for each entry of the keys
+    read(x) {
+      const {K, beta, gain, state: {S}} = this, block = blocks(linear(this.qkv, x), K), v = block(2), S_ = new Float64Array(S)
+      const [q, k] = [block(0), block(1)].map((z) => z.map((one) => one / Math.max(1e-6, Math.hypot(...z))))
+      const says = (z) => v.map((_, j) => z.reduce((sum, one, i) => sum + one * S_[i * K + j], 0))
+      const rate = sigmoid(linear(beta, x)[0]), off = says(k).map((old, j) => rate * (v[j] - old))
+      k.forEach((one, i) => off.forEach((way, j) => { S_[i * K + j] += one * way }))
+      this.state = {S: S_}
+      const o = says(q).map((one) => one / Math.sqrt(K)), size = Math.sqrt(o.reduce((sum, one) => sum + one * one, 0) / K + 1e-5)
+      return {y: linear(this.out, o.map((one, j) => gain[j] * one / size)), layers: [{}]}
+    }
+  }
+  // rtx_lib.layers.ShortConvolution
+  class Near {
+    constructor({weight, bias}) { Object.assign(this, {weight, bias, state: []}) }
+    reset() { this.state = Array.from({length: this.weight.c - 1}, () => new Float64Array(this.weight.r)) }
+    read(x) {
+      const seen = [...this.state, x], {weight: {v, c}} = this
+      this.state = seen.slice(1)
+      return this.bias.v.map((bias, e) => seen.reduce((sum, one, j) => sum + v[e * c + j] * one[e], bias))
     }
   }
 
@@ -76,11 +108,17 @@ RTX.part('mixers', (RTX) => {
     constructor(weights, settings = {}) {
       const w = this.w = tree(weights)
       const made = (own, prefix) => own.weight_hh_l0 ? new Cells(weights, prefix, settings)
-        : own.A_log ? new RTX.Mamba(own) : own.attention ? new Attention(own, settings) : new Diagonal(own, prefix, settings)
+        : own.A_log ? new RTX.Mamba(own) : own.attention ? new Attention(own, settings)
+          : own.beta ? new Delta(own) : new Diagonal(own, prefix, settings)
       this.stacked = Boolean(w.mixers)
       if (!this.stacked && !w.core) throw new Error('mixers: there are no weights core. or mixers.')
       this.mixers = this.stacked ? Object.entries(w.mixers).map(([i, own]) => made(own, `mixers.${i}.`)) : [made(w.core, 'core.')]
+      this.near = Object.values(w.convolutions ?? {}).map((own) => new Near(own))
+      this.reset()
     }
+    reset() { [...this.mixers, ...this.near].forEach((part) => part.reset()) }
+    get state() { return [...this.mixers, ...this.near].map((part) => part.state) }
+    set state(state) { [...this.mixers, ...this.near].forEach((part, i) => { part.state = state[i] }) }
     embed(bit) {
       const {embedding} = this.w
       if (embedding && !embedding.bias) {
@@ -94,19 +132,20 @@ RTX.part('mixers', (RTX) => {
     // Of each bit: the logits, and of all layers [{h, a, b}], a and b where the layer has them; of Mamba's [{delta}], of
     // attention [{weights}], for each head those of all places so far. off: mixers whose output is 0
     run(bits, {off = []} = {}) {
-      const {norms, mlps, mlp_norms: before, norm: last, readout, linear: simple} = this.w
-      this.mixers.forEach((mixer) => mixer.reset())
-      return bits.map((bit) => {
-        const layers = []
-        let x = this.embed(bit)
-        this.mixers.forEach((mixer, i) => {
-          const own = mixer.read(this.stacked ? norm(x, norms[i]) : x), y = off.includes(i) ? own.y.map(() => 0) : own.y
-          layers.push(...own.layers)
-          x = this.stacked ? add(x, y) : y
-          if (mlps) x = add(x, linear(mlps[i].linear2, linear(mlps[i].linear1, norm(x, before[i])).map(gelu)))
-        })
-        return {logits: this.stacked ? linear(readout, norm(x, last)) : linear(simple, x), layers}
+      this.reset()
+      return bits.map((bit) => this.read(bit, off))
+    }
+    read(bit, off = []) {
+      const {norms, mlps, mlp_norms: before, norm: last, readout, linear: simple} = this.w, layers = []
+      let x = this.embed(bit)
+      this.mixers.forEach((mixer, i) => {
+        const normed = this.stacked ? norm(x, norms[i]) : x, own = mixer.read(this.near[i]?.read(normed) ?? normed)
+        const y = off.includes(i) ? own.y.map(() => 0) : own.y
+        layers.push(...own.layers)
+        x = this.stacked ? add(x, y) : y
+        if (mlps) x = add(x, linear(mlps[i].linear2, linear(mlps[i].linear1, norm(x, before[i])).map(gelu)))
       })
+      return {logits: this.stacked ? linear(readout, norm(x, last)) : linear(simple, x), layers}
     }
   }
   RTX.BitReader = BitReader
