@@ -66,7 +66,7 @@ def test_a_layer_that_is_off_adds_nothing(live, double, kind, off):
     assert far(live(*PARTS), kind, off) < BAR
 
 
-@pytest.mark.parametrize("slip", [("at = kept.k.length", "at = 0"), ("x.length / heads)", "x.length)")])
+@pytest.mark.parametrize("slip", [("at: at + 1", "at: 0"), ("x.length / heads)", "x.length)")])
 def test_a_planted_slip_is_seen(live, double, slip):
     """By what all tests against the library measure with."""
     assert far(live(*PARTS, slips={"mixers": slip}), "two heads") > 1e3 * BAR

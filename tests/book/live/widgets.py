@@ -1,6 +1,7 @@
 """One small, untrained figure of each kind of widget, and what a hand does with it."""
 
 import math
+from functools import partial
 from types import SimpleNamespace
 
 import torch
@@ -12,10 +13,10 @@ from rtx_book.runs.builders import build
 from rtx_book.runs.made_series import MadeSeries, forecaster
 from rtx_book.runs.recipes import RECIPES
 from rtx_book.runs.recipes.drawn import ABOUT
-from rtx_lib.layers import LSTM, RNN, MixerStack, Readout, SelectiveRecurrence
+from rtx_lib.layers import GRU, LSTM, RNN, MixerStack, Readout, SelectiveRecurrence
 from rtx_lib.layers.classifier import SentenceClassifier, StructuredAttention, WordConvolution
 from rtx_lib.layers.mixing import AttentionMixer
-from rtx_lib.models import BERT, Captioner, Mamba, MemoryNetwork, TimeInvariantMamba
+from rtx_lib.models import BERT, Captioner, DeltaNet, Mamba, MemoryNetwork, TimeInvariantMamba
 from rtx_lib.models.neural_gpu import NeuralGPU
 from rtx_lib.models.r_transformer import LocalRNN, RTransformer
 from rtx_lib.models.seq2seq import Seq2Seq
@@ -184,9 +185,17 @@ def rope():
     return {"models": models, "form": "int8", "lanes": LANES}
 
 
+def transplant():
+    delta = partial(DeltaNet, kernel_size=None)
+    mixers = {"GRU": lambda width: GRU(width, width), "DeltaNet": delta, "Transformer": AttentionMixer}
+    sizes = {"width": 8, "layers": 2, "kernel_size": 3, "vocabulary": V}
+    models = {name: disturb(MixerStack(V, V, kind, **sizes), 0.3) for name, kind in mixers.items()}
+    return {"models": models, "signs": LETTERS, "texts": [["abc de", "fed abc"]], "taken": 4, "dropped": 2}
+
+
 GIVEN = {  # of each kind: what `play` is given
     **{made.__name__: made for made in (digits, fields, forecast, gaps, looks, lookup, parity, pieces, positions)},
-    **{made.__name__: made for made in (rope, scene, selected, story, tune, window, words, write)},
+    **{made.__name__: made for made in (rope, scene, selected, story, transplant, tune, window, words, write)},
     "adder": lambda: {"models": {"adder": without_carries()}, "trained": 4, "width": 2, "first": 12, "second": 3},
     "choose": lambda: {"models": lstm(), "characters": LETTERS, "text": "abc d"},
     "guess": lambda: {"models": lstm(), "characters": LETTERS, "passages": ["abc fed", "cab dead"], "given": 4},

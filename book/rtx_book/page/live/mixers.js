@@ -1,6 +1,7 @@
 // What reads bits, or other ids: an embedding, layers and a readout, one step at a time. A layer is a cell of
-// recurrent.js, Mamba's block, attention, DeltaNet, or steps by h = a h + b, each unit on its own, where a and b see the input alone.
-// All that happens is handed out.
+// recurrent.js, Mamba's block, attention, linear attention or the delta rule, or steps by h = a h + b, each unit on its own,
+// where a and b see the input alone. All that happens is handed out. What it remembers can be taken out and put into
+// another reader of the same kind: its `state`, of which nothing changes later.
 RTX.part('mixers', (RTX) => {
   const {affine, row, norm, tree, gelu, sigmoid, Recurrent} = RTX
   const add = (x, y) => x.map((v, i) => v + y[i])
@@ -63,33 +64,24 @@ RTX.part('mixers', (RTX) => {
       Object.assign(this, {w: attention, heads, positions})
       this.reset()
     }
-    reset() { this.kept = {k: [], v: []} }
-    get state() { return {k: [...this.kept.k], v: [...this.kept.v]} }
-    set state({k, v}) { this.kept = {k: [...k], v: [...v]} }
+    reset() { this.state = {k: [], v: [], at: 0} }  // at: how many steps it has read
     read(x) {
-      const {w, kept, heads} = this, at = kept.k.length
+      const {w, heads, state: {k, v, at}} = this
       const turn = (z) => RTX.layers.rotary(z, at, x.length / heads), slope = (s, head) => (s - at) * 2 ** (-8 * (head + 1) / heads)
-      const {y, weights} = RTX.layers.selfAttention(w, x, kept, heads, ...(this.positions === 'alibi' ? [(z) => z, slope] : [turn]))
+      this.state = {k: [...k], v: [...v], at: at + 1}
+      const how = this.positions === 'alibi' ? [(z) => z, slope] : [turn]
+      const {y, weights} = RTX.layers.selfAttention(w, x, this.state, heads, ...how)
       return {y, layers: [{weights}]}
     }
   }
   // rtx_lib.layers.ShortConvolution, before the mixer of a layer
-  class Convolved {
-    constructor({weight, bias}, mixer) {
-      Object.assign(this, {weight, bias, mixer})
-      this.reset()
-    }
-    reset() {
-      const {r: D, c: reach} = this.weight
-      this.past = Array.from({length: reach - 1}, () => new Float64Array(D))
-      this.mixer.reset()
-    }
-    get state() { return {past: this.past, own: this.mixer.state} }
-    set state({past, own}) { this.past = past; this.mixer.state = own }
+  class Near {
+    constructor({weight, bias}) { Object.assign(this, {weight, bias, state: []}) }
+    reset() { this.state = Array.from({length: this.weight.c - 1}, () => new Float64Array(this.weight.r)) }
     read(x) {
-      const seen = [...this.past, x], {weight: {v, c: reach}, bias} = this
-      this.past = seen.slice(1)
-      return this.mixer.read(x.map((_, d) => seen.reduce((sum, one, j) => sum + v[d * reach + j] * one[d], bias.v[d])))
+      const seen = [...this.state, x], {weight: {v, c}} = this
+      this.state = seen.slice(1)
+      return this.bias.v.map((bias, e) => seen.reduce((sum, one, j) => sum + v[e * c + j] * one[e], bias))
     }
   }
 
@@ -105,8 +97,12 @@ RTX.part('mixers', (RTX) => {
       this.stacked = Boolean(w.mixers)
       if (!this.stacked && !w.core) throw new Error('mixers: there are no weights core. or mixers.')
       this.mixers = this.stacked ? Object.entries(w.mixers).map(([i, own]) => made(own, `mixers.${i}.`)) : [made(w.core, 'core.')]
-      if (w.convolutions) this.mixers = this.mixers.map((mixer, i) => new Convolved(w.convolutions[i], mixer))
+      this.near = Object.values(w.convolutions ?? {}).map((own) => new Near(own))
+      this.reset()
     }
+    reset() { [...this.mixers, ...this.near].forEach((part) => part.reset()) }
+    get state() { return [...this.mixers, ...this.near].map((part) => part.state) }
+    set state(state) { [...this.mixers, ...this.near].forEach((part, i) => { part.state = state[i] }) }
     embed(bit) {
       const {embedding} = this.w
       if (embedding && !embedding.bias) {
@@ -117,21 +113,18 @@ RTX.part('mixers', (RTX) => {
       const x = inputs === 1 ? Float64Array.of(bit) : Float64Array.from({length: inputs}, (_, i) => +(i === bit))
       return embedding ? linear(embedding, x) : x
     }
-    // Of each mixer; what was handed out never changes. Not of layers that step by h = a h + b, nor of Mamba
-    get state() { return this.mixers.map(({state}) => state) }
-    set state(state) { this.mixers.forEach((mixer, i) => { mixer.state = state[i] }) }
-    reset() { this.mixers.forEach((mixer) => mixer.reset()) }
     // Of each bit: the logits, and of all layers [{h, a, b}], a and b where the layer has them; of Mamba's [{delta}], of
     // attention [{weights}], for each head those of all places so far. off: mixers whose output is 0
     run(bits, {off = []} = {}) {
       this.reset()
-      return bits.map((bit) => this.step(bit, off))
+      return bits.map((bit) => this.read(bit, off))
     }
-    step(bit, off = []) {
+    read(bit, off = []) {
       const {norms, mlps, mlp_norms: before, norm: last, readout, linear: simple} = this.w, layers = []
       let x = this.embed(bit)
       this.mixers.forEach((mixer, i) => {
-        const own = mixer.read(this.stacked ? norm(x, norms[i]) : x), y = off.includes(i) ? own.y.map(() => 0) : own.y
+        const normed = this.stacked ? norm(x, norms[i]) : x, own = mixer.read(this.near[i]?.read(normed) ?? normed)
+        const y = off.includes(i) ? own.y.map(() => 0) : own.y
         layers.push(...own.layers)
         x = this.stacked ? add(x, y) : y
         if (mlps) x = add(x, linear(mlps[i].linear2, linear(mlps[i].linear1, norm(x, before[i])).map(gelu)))

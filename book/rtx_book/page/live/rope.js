@@ -21,7 +21,7 @@ RTX.part('rope', (RTX) => {
       const {reader, noise} = this, {word} = wanted
       if (this.word !== word) {
         reader.reset()
-        for (const id of word) { reader.step(id); yield }
+        for (const id of word) { reader.read(id); yield }
         Object.assign(this, {word, kept: [reader.state]})
       }
       let at = Infinity
@@ -32,18 +32,18 @@ RTX.part('rope', (RTX) => {
           at = last * EVERY
         }
         if (at < wanted.pause) {
-          reader.step(noise[at++])
+          reader.read(noise[at++])
           if (at === this.kept.length * EVERY) this.kept.push(reader.state)
           yield
         }
       }
       const said = []
-      let {logits} = reader.step(GO)
+      let {logits} = reader.read(GO)
       const bytes = 4 * numbers(reader.state)
       for (const id of word) {
         said.push(largest(logits))
         yield
-        if (said.length < word.length) ({logits} = reader.step(id))
+        if (said.length < word.length) ({logits} = reader.read(id))
       }
       return {said, bytes, pause: at, word}
     }
