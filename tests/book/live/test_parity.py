@@ -11,6 +11,7 @@ from torch import nn
 
 from rtx_lib.layers import GRU, LSTM, RNN, Readout, SelectiveRecurrence
 from rtx_lib.layers.mixing import MixerStack
+from rtx_lib.models import DeltaNet
 from rtx_lib.models.min_rnn import MinGRU, MinLSTM
 
 PARTS = ("arithmetic", "recurrent", "attention", "mixers", "parity")
@@ -24,6 +25,7 @@ def stack(mixer, **options):
     return MixerStack(2, 2, mixer, **{"width": 6, "layers": 2, "vocabulary": 2, **options})
 
 
+SIGNED = partial(DeltaNet, kernel_size=None, largest_beta=2.0)
 MODELS = {  # and the settings that its weights do not tell
     "tanh RNN": (lambda: readout(RNN(4, 6)), {}),
     "two ReLU RNNs": (lambda: readout(RNN(4, 6, 2, nonlinearity="relu")), {"nonlinearity": "relu"}),
@@ -45,6 +47,8 @@ MODELS = {  # and the settings that its weights do not tell
     "stack of RNNs": (lambda: stack(lambda width: RNN(width, width)), {}),
     "stack of minGRUs": (lambda: stack(MinGRU), {}),
     "stack of minLSTMs without MLPs": (lambda: stack(partial(MinLSTM, hidden_size=9), mlp=0), {}),
+    "stack of DeltaNets": (lambda: stack(partial(DeltaNet, heads=2, kernel_size=None)), {}),
+    "stack of DeltaNets, signed": (lambda: stack(SIGNED, layers=1), {"largestBeta": 2}),
     "stack that reads numbers": (lambda: MixerStack(1, 2, MinGRU, width=6, layers=3), {}),
 }
 RUN = """({weights, settings, bits}) => {
@@ -274,3 +278,51 @@ def test_long_sequences_scroll_in_their_box_and_all_can_be_read(widget):
     assert not page_checks.overflow(page) and not page_checks.small_text(page)
     heads = page.get_by_role("rowheader").evaluate_all("all => all.map((one) => one.getBoundingClientRect().left)")
     assert len({round(left) for left in heads}) == 1 and heads[0] >= 0, "names stay when the table scrolls"
+
+
+# ---- fool it
+
+
+@pytest.fixture
+def game(widget):
+    page = widget("fool")
+    page.get_by_role("combobox", name="Fool").select_option("repeats")
+    assert page.get_by_role("combobox", name="but not").input_value() == "flips"  # the two change places
+    return page
+
+
+def test_the_shortest_row_that_fools_one_alone_is_counted_checked_and_kept(game):
+    game.get_by_label("Bits", exact=True).fill("1")
+    assert told(game, "1 bit, 1 one: odd. Both are right; repeats is 73\u00a0% sure.")
+    game.get_by_label("times").select_option("2")
+    press(game, "Add 1")
+    assert told(game, "3 bits, 3 ones: odd. Both are right;").endswith(" After 2 bits it was done.")
+    press(game, "Add 0")
+    told(game, "5 bits, 3 ones: odd. repeats is fooled, flips is not. 2 are enough.")
+    game.get_by_role("button", name="Fool repeats but not flips: yours 5, possible with 2").wait_for()
+    press(game, "Cut after 2 bits")
+    assert told(game, "2 bits, 2 ones: even. repeats is fooled,").endswith("No shorter row does it: all were tried.")
+    game.locator(".fool-bit").last.click()
+    told(game, "2 bits, 1 one: odd. repeats is fooled")
+    game.get_by_role("combobox", name="Fool").select_option("flips")
+    assert "No row of up to 9 bits does it." in game.locator(".fool-goal").inner_text()
+    game.evaluate(
+        "localStorage.rtxFool = JSON.stringify(['11', 'x', 7, '1'.repeat(999), ...JSON.parse(localStorage.rtxFool)])"
+    )
+    for kept, yours in ((None, "yours 2"), ("{", "yours 8")):
+        if kept:
+            game.evaluate("(kept) => { localStorage.rtxFool = kept }", kept)
+        game.reload()
+        game.get_by_role("button", name=f"Fool repeats but not flips: {yours}, possible with 2").wait_for()
+
+
+@pytest.mark.parametrize(("typed", "said"), [
+    ("", "No bits yet"), ("1" * 10_000, "At most 120 bits are read, not 10,000."),
+    ("x" * 10_000, "Bits are 0 or 1, and “x” is neither."), ("1" * 120, "120 bits, 120 ones: even."),
+    *((f"1{sign}", f"Bits are 0 or 1, and “{sign}” is") for sign in "\N{PILE OF POO}\N{HEBREW LETTER ALEF}"),
+])  # fmt: skip
+def test_whatever_is_typed_is_played_or_is_told_why_not(game, typed, said):
+    game.get_by_label("Bits", exact=True).fill(typed)
+    told(game, said)
+    press(game, "Add 1")
+    assert not page_checks.overflow(game)
