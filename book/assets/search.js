@@ -31,7 +31,7 @@
   const readable = (text) => text.replace(/\$([^$]*)\$/g, (_, tex) => spelled(tex) ?? '…')
 
   const HIGH = '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'
-  const WORD = /[\p{L}\p{N}_]+/gu
+  const WORD = /[\p{L}\p{N}]+/gu
   const stemmer = new Stemmer(), stems = new Map()
   const stem = (word) => {
     if (!stems.has(word)) stems.set(word, /^[a-z]+$/.test(word) ? stemmer.stemWord(word) : word)
@@ -54,7 +54,7 @@
     })
     const search = new MiniSearch({
       fields: ['name', 'title', 'text'],
-      extractField: (entry, field) => (field === 'id' ? entry.id : readable(entry[field]).replace(/[._]/g, ' ')),
+      extractField: (entry, field) => (field === 'id' ? entry.id : readable(entry[field])),
       tokenize: (text) => fold(text).match(WORD) ?? [],
       processTerm: stem,
     })
@@ -66,7 +66,7 @@
   function rank(asked) {
     const query = asked.replace(WORD, (word) => (Object.hasOwn(ALIASES, word.toLowerCase()) ? ALIASES[word.toLowerCase()] : word))
     const all = [...new Set((fold(query).match(WORD) ?? []))]
-    const telling = all.filter((word) => !stopwords.includes(word) && !/^[a-z0-9_]$/.test(word))
+    const telling = all.filter((word) => !stopwords.includes(word) && !/^[a-z0-9]$/.test(word))
     const wanted = [...new Set((telling.length ? telling : all.filter((word) => word.length > 1)).map(stem))]
     const {entries, search} = index, phrase = joined(wanted)
     const boostDocument = (id) => {

@@ -80,10 +80,11 @@ const SHEET = /[ \t]*<link[^>]*rel="stylesheet"[^>]*>\n?/g
 const address = (tag) => tag.match(/(?:href|src)="([^"?]*)/)[1]
 const local = (file, tag) => path.join(path.dirname(file), address(tag))
 
-// A sheet with its addresses as they are seen from the folder of the bundle.
+// A sheet with what it imports, and its addresses as they are seen from the folder of the bundle.
 function gathered(sheet) {
   const seen = (address) => path.relative(STATIC, path.join(path.dirname(sheet), address)).split(path.sep).join('/')
   return read(sheet).replace(/@charset[^;]*;/g, '')
+    .replace(/@import "([^"]*)";/g, (_, address) => gathered(path.join(path.dirname(sheet), address)))
     .replace(/url\(\s*(["']?)(?!["']?(?:data:|#|https?:|vendor\/))([^"')]+)\1\s*\)/g, (_, quote, address) => `url(${seen(address)})`)
 }
 
