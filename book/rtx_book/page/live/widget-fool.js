@@ -15,8 +15,8 @@ RTX.part('widget-fool', (RTX) => {
   const some = (n, what) => `${n} ${what}${n === 1 ? '' : 's'}`
 
   // options: bits, what stands there at first, a text of 0 and 1; pair, the names of who is to be fooled and of who is
-  // not; reads, by the name of a model the settings of RTX.BitReader;
-  // least, {fooled: {other: how few bits are enough, or null}}, of all rows of up to `tried` bits. models: by their names.
+  // not; reads, by the name of a model the settings of RTX.BitReader; least, {fooled: {other: how few bits are enough, or
+  // null}}, of all rows of up to `tried` bits. models: by their names.
   RTX.widget('fool', (body, {bits: given = '', pair, reads = {}, least = {}, tried = 0}, models) => {
     const names = Object.keys(models), voiced = voice()
     const readers = Object.fromEntries(names.map((name) => [name, new BitReader(models[name].weights, reads[name])]))
@@ -73,7 +73,8 @@ RTX.part('widget-fool', (RTX) => {
     }})
     const cards = el('div', {className: 'fool-cards'}), goal = el('p', {className: 'fool-goal'})
     const table = el('table', {className: 'fool-board'})
-    const swatch = (name) => el('svg', {class: `live-swatch live-${LOOK[slug(name)] || slug(name)}`, viewBox: '0 0 28 14', 'aria-hidden': 'true'},
+    const swatch = (name) => el('svg', {
+      class: `live-swatch live-${LOOK[slug(name)] || slug(name)}`, viewBox: '0 0 28 14', 'aria-hidden': 'true'},
       el('path', {class: 'live-line', d: 'M0 7H28'}))
     const last = (name) => bits.length ? believed[name].at(-1) : 0.5, right = (name) => last(name) >= 0.5
     const alone = () => bits.length ? firstAlone(believed[fooled], believed[other]) : 0
