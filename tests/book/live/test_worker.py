@@ -35,27 +35,6 @@ def test_worker_gives_the_models_numbers(live):
     assert len(found["told"]["gru"]["errors"]) == 7 and len(found["told"]["gru"]["norms"]) == 12
 
 
-def test_cells_come_and_go(live):
-    """A cell that joins begins at its first step; the others go on; a new run begins anew."""
-    page = live(*TRAINING)
-    script = """async ({settings}) => {
-      const port = RTX.worker(RTX.TRAINER, (RTX, port, inPage) => RTX.trainer(port, inPage))
-      const ask = (run, cells, most) => new Promise((done) => {
-        port.onmessage = ({data}) => {
-          const steps = Object.fromEntries(Object.entries(data.cells).map(([kind, {steps}]) => [kind, steps]))
-          if (data.run === run && data.ended) done(steps)
-        }
-        port.postMessage({run, settings, cells, rates: RTX.RATES, clip: 1, on: true, most})
-      })
-      const told = []
-      for (const asked of [[1, ['rnn'], 3], [1, ['rnn', 'gru'], 5], [1, ['gru'], 6], [2, ['gru'], 2]])
-        told.push(await ask(...asked))
-      return told
-    }"""
-    wanted = [{"rnn": 3}, {"rnn": 5, "gru": 5}, {"gru": 6}, {"gru": 2}]
-    assert page.evaluate(script, GIVEN) == wanted
-
-
 def test_missing_part_is_named(live):
     said = live().evaluate("() => { try { RTX.worker(['engine', 'other'], () => {}) } catch (e) { return e.message } }")
     assert "other" in said
