@@ -28,6 +28,7 @@ def stack(mixer, **options):
     return MixerStack(2, 2, mixer, **{"width": 6, "layers": 2, "vocabulary": 2, **options})
 
 
+SIGNED = partial(DeltaNet, kernel_size=None, largest_beta=2.0)
 MODELS = {  # and the settings that its weights do not tell
     "tanh RNN": (lambda: readout(RNN(4, 6)), {}),
     "two ReLU RNNs": (lambda: readout(RNN(4, 6, 2, nonlinearity="relu")), {"nonlinearity": "relu"}),
@@ -56,6 +57,7 @@ MODELS = {  # and the settings that its weights do not tell
         lambda: stack(partial(AttentionMixer, heads=2, positions="alibi"), kernel_size=4),
         {"heads": 2, "positions": "alibi"},
     ),
+    "stack of DeltaNets, signed": (lambda: stack(SIGNED, layers=1), {"largestBeta": 2}),
     "stack that reads numbers": (lambda: MixerStack(1, 2, MinGRU, width=6, layers=3), {}),
 }
 RUN = """({weights, settings, bits}) => {
@@ -136,7 +138,8 @@ def test_how_well_a_unit_tells_odd_from_even_is_the_size_of_a_correlation(live):
 TYPED = {
     "": [], " 0 1\n1 ": [0, 1, 1], "0" * 1000: [0] * 1000,
     "0120": "Bits are 0 or 1, and “2” is neither.", "-1": "Bits are 0 or 1, and “-” is neither.",
-    "1" * 1001: "At most 1,000 bits are read, not 1,001.",
+    "1" * 10_000: "At most 1,000 bits are read, not 10,000.", "x" * 10_000: "Bits are 0 or 1, and “x” is neither.",
+    **{f"1{sign}": f"Bits are 0 or 1, and “{sign}” is neither." for sign in "\N{PILE OF POO}\N{HEBREW LETTER ALEF}"},
 }  # fmt: skip
 
 
@@ -333,3 +336,43 @@ def test_only_a_to_z_make_the_word_and_both_ends_of_the_rope_are_pulled(widget):
     assert page.locator(".rope-right").last.inner_text().endswith(" of 24")
     press(page, "Let go")
     assert word.get_attribute("aria-valuenow") == "4" and noise.get_attribute("aria-valuenow") == "0"
+
+
+# ---- fool it
+
+
+@pytest.fixture
+def game(widget):
+    page = widget("fool")
+    page.get_by_role("combobox", name="Fool").select_option("repeats")
+    assert page.get_by_role("combobox", name="but not").input_value() == "flips"  # the two change places
+    return page
+
+
+def test_the_shortest_row_that_fools_one_alone_is_counted_checked_and_kept(game):
+    game.get_by_label("Bits", exact=True).fill("1")
+    assert told(game, "1 bit, 1 one: odd. Both are right; repeats is 73\u00a0% sure.")
+    game.get_by_label("times").select_option("2")
+    press(game, "Add 1")
+    assert told(game, "3 bits, 3 ones: odd. Both are right;").endswith(" After 2 bits it was done.")
+    press(game, "Add 0")
+    told(game, "5 bits, 3 ones: odd. repeats is fooled, flips is not. 2 are enough.")
+    game.get_by_role("button", name="Fool repeats but not flips: yours 5, possible with 2").wait_for()
+    press(game, "Cut after 2 bits")
+    assert told(game, "2 bits, 2 ones: even. repeats is fooled,").endswith("No shorter row does it: all were tried.")
+    game.locator(".fool-bit").last.click()
+    told(game, "2 bits, 1 one: odd. repeats is fooled")
+    game.get_by_label("Bits", exact=True).fill("1" * 121)
+    told(game, "At most 120 bits are read, not 121. Shown is what stood there before.")
+    press(game, "Clear")
+    told(game, "No bits yet")
+    game.get_by_role("combobox", name="Fool").select_option("flips")
+    assert "No row of up to 9 bits does it." in game.locator(".fool-goal").inner_text()
+    game.evaluate(
+        "localStorage.rtxFool = JSON.stringify(['11', 'x', 7, '1'.repeat(999), ...JSON.parse(localStorage.rtxFool)])"
+    )
+    for kept, yours in ((None, "yours 2"), ("{", "yours 8")):
+        if kept:
+            game.evaluate("(kept) => { localStorage.rtxFool = kept }", kept)
+        game.reload()
+        game.get_by_role("button", name=f"Fool repeats but not flips: {yours}, possible with 2").wait_for()

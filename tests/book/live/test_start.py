@@ -91,18 +91,6 @@ def test_an_output_starts_from_a_file_and_its_weights_are_numpys(output, opened)
     assert visit.page.locator("figure > .fig-title").is_visible()
 
 
-def test_two_equal_figures_live_side_by_side(output, opened):
-    visit = opened(output() + output())
-    started(visit.page, 2)
-    ids = visit.page.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
-    assert len(ids) == len(set(ids)) and len([i for i in ids if i.startswith("live-out")]) == 2
-    groups = visit.page.evaluate("[...document.querySelectorAll('[type=radio]')].map(e => e.name)")
-    assert len(set(groups)) == 2
-    visit.page.get_by_role("button", name="Go").last.click()
-    assert visit.page.locator(".out").all_inner_texts() == [SAYS, "gone"]
-    assert not faults(visit)
-
-
 def test_scripts_made_anew_by_the_notebook_start_the_figure(output, opened):
     visit = opened("<body>")
     for count in (1, 2):

@@ -52,20 +52,6 @@ def test_cells_train_side_by_side_and_go_on_when_asked(trainer):
     assert steps(page) == [240] * 5
 
 
-def test_pause_keeps_what_was_learned(trainer):
-    page = trainer(rate=1e-9, most=10**6)
-    press(page, "Train")
-    page.wait_for_function("document.querySelector('.live-told').innerText.includes('step')")
-    press(page, "Pause")
-    page.wait_for_timeout(300)
-    before = steps(page)
-    page.wait_for_timeout(300)
-    assert steps(page) == before and status(page) == "Paused."
-    press(page, "Train")
-    page.wait_for_function(f"+document.querySelector('.live-told').innerText.match(/step (\\d+)/)[1] > {before[0] + 5}")
-    press(page, "Pause")
-
-
 def test_a_change_begins_anew_and_the_earlier_run_stays_thin(trainer):
     page = trainer()
     press(page, "Train")

@@ -36,14 +36,6 @@ def test_worker_gives_the_models_numbers(live):
     assert len(found["told"]["gru"]["errors"]) == 7 and len(found["told"]["gru"]["norms"]) == 12
 
 
-def test_cells_come_and_go(live):
-    """A cell that joins begins at its first step; the others go on; a new run begins anew."""
-    page = live(*TRAINING)
-    script = (ROOT / "tests/book/live/come-and-go.js").read_text()
-    wanted = [{"rnn": 3}, {"rnn": 5, "gru": 5}, {"gru": 6}, {"gru": 2}]
-    assert page.evaluate(script, GIVEN) == wanted
-
-
 def test_missing_part_is_named(live):
     said = live().evaluate("() => { try { RTX.worker(['engine', 'other'], () => {}) } catch (e) { return e.message } }")
     assert "other" in said

@@ -3,6 +3,7 @@
 RTX.part('widget-fool', (RTX) => {
   const {el, button, select, voice, BitReader, bitsOf, parities, firstAlone, Found, mostFool} = RTX
   const PAUSE = 500, WORD = ['even', 'odd'], TIMES = {1: '1', 2: '2', 4: '4', 8: '8', 16: '16', 32: '32'}
+  const LOOK = {'deltanet-up-to-2': 'deltanet', 'rotary-transformer': 'transformer'}  // of variants, in live.css
   const slug = (name) => name.toLowerCase().replace(/[^a-z0-9]+/g, '-')
   // 99.97 %: as many digits as tell it from certainty
   function sure(p) {
@@ -14,9 +15,9 @@ RTX.part('widget-fool', (RTX) => {
   const some = (n, what) => `${n} ${what}${n === 1 ? '' : 's'}`
 
   // options: bits, what stands there at first, a text of 0 and 1; pair, the names of who is to be fooled and of who is
-  // not; reads, by the name of a model the settings of RTX.BitReader; look, whose line in live.css a model has that has none;
-  // least, {fooled: {other: how few bits are enough, or null}}, of all rows of up to `tried` bits. models: by their names.
-  RTX.widget('fool', (body, {bits: given = '', pair, reads = {}, look = {}, least = {}, tried = 0}, models) => {
+  // not; reads, by the name of a model the settings of RTX.BitReader; least, {fooled: {other: how few bits are enough, or
+  // null}}, of all rows of up to `tried` bits. models: by their names.
+  RTX.widget('fool', (body, {bits: given = '', pair, reads = {}, least = {}, tried = 0}, models) => {
     const names = Object.keys(models), voiced = voice()
     const readers = Object.fromEntries(names.map((name) => [name, new BitReader(models[name].weights, reads[name])]))
     const found = new Found(readers, RTX.foolStore()), offered = Object.fromEntries(names.map((name) => [slug(name), name]))
@@ -72,7 +73,8 @@ RTX.part('widget-fool', (RTX) => {
     }})
     const cards = el('div', {className: 'fool-cards'}), goal = el('p', {className: 'fool-goal'})
     const table = el('table', {className: 'fool-board'})
-    const swatch = (name) => el('svg', {class: `live-swatch live-${look[name] || slug(name)}`, viewBox: '0 0 28 14', 'aria-hidden': 'true'},
+    const swatch = (name) => el('svg', {
+      class: `live-swatch live-${LOOK[slug(name)] || slug(name)}`, viewBox: '0 0 28 14', 'aria-hidden': 'true'},
       el('path', {class: 'live-line', d: 'M0 7H28'}))
     const last = (name) => bits.length ? believed[name].at(-1) : 0.5, right = (name) => last(name) >= 0.5
     const alone = () => bits.length ? firstAlone(believed[fooled], believed[other]) : 0
