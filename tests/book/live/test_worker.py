@@ -3,7 +3,6 @@
 import json
 
 from live.test_train import TRAINING
-from support.helpers import ROOT
 
 SETTINGS = {"length": 12, "hidden": 6, "batch": 4, "seed": 3}
 CELLS = ["rnn", "irnn", "lstm", "gru", "indrnn"]
