@@ -5,7 +5,7 @@ import torch
 from live.parity import BAR, arrays, error
 from live.widgets import GIVEN, LETTERS
 
-PARTS = ("arithmetic", "recurrent", "attention", "mixers", "transplant")
+PARTS = ("arithmetic", "recurrent", "attention", "fast-weights", "mixers", "transplant")
 RUN = """({weights, off}) => {
   const writer = new RTX.Writer(matrices(weights), LETTERS), step = writer.read('first', 'abc de').at(-1), after = []
   writer.read('first', 'abd')  // which changes nothing of what was handed out
