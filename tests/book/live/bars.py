@@ -16,6 +16,7 @@ import platform
 import statistics
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import matplotlib
 import torch
@@ -41,16 +42,7 @@ BLOCKS = 7  # of speed
 TRAIN = (ROOT / "tests/book/live/train.js").read_text()
 
 # window.more(n): n further steps of one cell in a worker; milliseconds a step, as the worker's own clock has them.
-MORE = """({kind, settings}) => {
-  const port = RTX.worker(RTX.TRAINER, (RTX, port, inPage) => RTX.trainer(port, inPage))
-  let most = 0
-  window.more = (n) => new Promise((done) => {
-    let seconds = 0
-    most += n
-    port.onmessage = ({data}) => { seconds += data.seconds; if (data.ended) done(1000 * seconds / n) }
-    port.postMessage({run: 1, settings, cells: [kind], rates: {[kind]: 1e-6}, clip: 1, on: true, most})
-  })
-}"""
+MORE = Path(__file__).with_name("bars-more.js").read_text()
 
 
 def seeds(browser):

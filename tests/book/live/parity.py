@@ -1,5 +1,7 @@
 """Numbers from torch to a page and back, and how far apart they are."""
 
+from pathlib import Path
+
 import torch
 from support.helpers import ROOT
 from torch import nn
@@ -8,15 +10,7 @@ PARTS = ROOT / "book" / "rtx_book" / "page" / "live"
 BAR = 1e-10  # of the largest entry; both sides compute in float64
 
 # What every page of these tests has besides the parts: weights as Matrix objects, from what `arrays` makes of a module.
-IN_THE_PAGE = """
-const matrices = (arrays) => Object.fromEntries(Object.entries(arrays).map(([name, {shape, v}]) => {
-  const c = shape.at(-1) ?? 1
-  return [name, RTX.matrix(v.length / c, c, Float64Array.from(v))]
-}))
-const lists = (x) => ArrayBuffer.isView(x) ? [...x]
-  : Array.isArray(x) ? x.map(lists)
-  : x && typeof x === 'object' ? Object.fromEntries(Object.entries(x).map(([k, v]) => [k, lists(v)])) : x
-"""
+IN_THE_PAGE = Path(__file__).with_name("parity-in-the-page.js").read_text()
 
 
 def flat(tensor):

@@ -1,5 +1,7 @@
 """A GPT and a Transformer-XL read one character at a time, beside the book's models in torch: logits and weights."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from live.parity import BAR, arrays, disturb, error
@@ -10,15 +12,7 @@ from rtx_lib.models.transformer_xl import TransformerXL
 
 V, STEPS = 11, 40
 PARTS = ("arithmetic", "attention")
-READ = """({kind, weights, settings, ids}) => {
-  const model = new RTX[kind](matrices(weights), settings), out = {logits: [], attention: []}
-  for (const id of ids) {
-    const {logits, attention} = model.read(id)
-    out.logits.push(lists(logits))
-    out.attention.push(lists(attention))
-  }
-  return out
-}"""
+READ = Path(__file__).with_name("attention-read.js").read_text()
 GPTS = {  # width, heads, layers, options, the part's settings
     "as on the page": (8, 2, 2, {"bias": False, "tied": True}, {}),
     "with biases": (12, 3, 1, {}, {}),

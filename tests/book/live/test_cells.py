@@ -1,5 +1,7 @@
 """The cells that learn in the page, beside the book's layers in torch: outputs, and every gradient there is."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from live.parity import BAR, arrays, disturb, errors, flat
@@ -19,17 +21,7 @@ PARTS = ("random", "scan", "cells", "adding")
 SIZES = [(1, 2, 1), (3, 7, 5), (4, 20, 8), (5, 33, 13), (16, 50, 32)]  # B, T, H
 
 # One batch through an Adder whose weights are torch's.
-ONE_BATCH = """({kind, batch, length, hidden, layers, weights, x, target}) => {
-  const model = new RTX.Adder({kind, batch, length, hidden, layers}), own = model.named(), given = matrices(weights)
-  if (Object.keys(own).sort().join() !== Object.keys(given).sort().join()) throw new Error(Object.keys(own))
-  for (const name in own) own[name].v.set(given[name].v)
-  model.x.v.set(x)
-  model.target.set(target)
-  const loss = model.forward()
-  model.backward()
-  const gradients = Object.fromEntries(Object.entries(own).map(([name, p]) => [name, p.g]))
-  return lists({loss: [loss], y: model.y.v, 'norms of dL/dh_t': model.stateGradients(), ...gradients})
-}"""
+ONE_BATCH = Path(__file__).with_name("cells-one-batch.js").read_text()
 
 
 def page_name(name):

@@ -1,5 +1,7 @@
 """Gates by hand: the page's LSTM and GRU are the library's, step by step, whatever gates are forced."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from live.parity import BAR, arrays, disturb, errors, flat
@@ -8,15 +10,7 @@ from live.widgets import press, status
 from rtx_lib.layers import GRU, LSTM
 
 CELLS = {"lstm": (LSTM, "ifgo", "ifo"), "gru": (GRU, "rzn", "rz")}  # the layer, its blocks in order, its gates
-RUN = """({weights, xs, hands}) => {
-  const steps = RTX.gated(matrices(weights), xs.map((x) => Float64Array.from(x)), hands)
-  const all = (name) => steps.flatMap((step) => [...step[name]])
-  const H = steps[0].h.length, {blocks, memory} = RTX.GATED[RTX.kindOf(matrices(weights))]
-  const sums = steps.flatMap((_, t) => Array.from({length: H}, (_, j) =>
-    steps.slice(0, t + 1).reduce((sum, _, s) => sum + RTX.worth(steps, s, t, j), 0)))
-  const left = steps.flatMap((_, s) => Array.from({length: H}, (_, j) => RTX.left(steps, s, steps.length - 1, j)))
-  return {...Object.fromEntries([...blocks, 'h', memory].map((name) => [name, all(name)])), sums, left}
-}"""
+RUN = Path(__file__).with_name("gates-run.js").read_text()
 
 
 def a_case(kind, inputs, hidden, length, seed):

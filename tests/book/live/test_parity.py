@@ -1,6 +1,7 @@
 """Models that read bits in the page beside the library's, what the page knows of parity, and the widget in use."""
 
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -290,13 +291,7 @@ def test_long_sequences_scroll_in_their_box_and_all_can_be_read(widget):
     assert len({round(left) for left in heads}) == 1 and heads[0] >= 0, "names stay when the table scrolls"
 
 
-PULL = """({weights, told, word, noise, pauses}) => {
-  const lane = new RTX.RopeLane(new RTX.BitReader(matrices(weights), told), noise)
-  return pauses.map((pause) => {
-    const steps = lane.write({word, pause})
-    for (let step; ;) if ((step = steps.next()).done) return step.value
-  })
-}"""
+PULL = Path(__file__).with_name("parity-pull.js").read_text()
 
 
 @pytest.mark.parametrize("name", LANES)

@@ -1,6 +1,7 @@
 """The page's causal Transformer beside the library's, for every scheme of positions, and the widget in use."""
 
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,13 +13,7 @@ from rtx_lib.layers.positions import SCHEMES, Learned
 from rtx_lib.models.transformer import CausalTransformer
 
 SIZES = [(4, 1, 1, 3, 1), (8, 2, 2, 2, 9), (16, 4, 2, 4, 23)]  # D, H, layers, clip, T
-READ = """({weights, positions, heads, ids, options}) => {
-  const model = new RTX.SchemeTransformer(matrices(weights), {positions, heads})
-  const {logits, looks} = model.read(ids, {...options, window: options.window || Infinity})
-  const full = looks.map((block) => block.map((queries) => queries.map(({from, a}) =>
-    [...Array(from).fill(0), ...a, ...Array(ids.length - from - a.length).fill(0)])))
-  return {logits: lists(logits), looks: full}
-}"""
+READ = Path(__file__).with_name("positions-read.js").read_text()
 
 
 def made(scheme, size, seed=0):

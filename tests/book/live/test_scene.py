@@ -1,5 +1,7 @@
 """The captioner of the page beside the library's, however it is told; its scenes and captions; the widget in use."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from live.parity import BAR, arrays, disturb, error
@@ -11,13 +13,7 @@ from rtx_lib.models.captioner import WAYS, Captioner
 from rtx_lib.tasks import Scenes
 
 PARTS = ("arithmetic", "recurrent", "captioner")
-READ = """({weights, picture, words}) => {
-  const model = new RTX.Captioner(matrices(weights))
-  let state = model.look(picture)
-  const steps = words.map((word) => { const out = model.step(state, word); state = out.state; return out })
-  const wrote = model.write(picture, {most: 6}).map(({word}) => word)
-  return {told: model.told, wrote, ...lists({logits: steps.map((s) => s.logits), weights: steps.map((s) => s.weights)})}
-}"""
+READ = Path(__file__).with_name("scene-read.js").read_text()
 DRAW = """({digits, scans}) => {
   const scene = digits.map(([digit, size, x, y]) => ({digit: String(digit), size, x, y, ink: scans[size]}))
   const {words, clear} = RTX.captionScene(scene)

@@ -2,6 +2,7 @@
 
 import re
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,13 +15,7 @@ from rtx_lib.models import Mamba, TimeInvariantMamba
 
 PARTS = ("arithmetic", "attention", "mamba", "mixers")
 KINDS = {"Mamba": Mamba, "time-invariant": TimeInvariantMamba}
-RUN = """([weights, ids]) => {
-  const model = new RTX.BitReader(matrices(weights))
-  model.run(ids)  // each run begins anew
-  const steps = model.run(ids)
-  return {logits: steps.flatMap(({logits}) => [...logits]),
-    deltas: steps[0].layers.map((_, l) => steps.flatMap(({layers}) => [...layers[l].delta]))}
-}"""
+RUN = Path(__file__).with_name("selected-run.js").read_text()
 
 
 @torch.no_grad()

@@ -4,6 +4,7 @@ import html
 import re
 import shutil
 from contextlib import ExitStack
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,15 +19,7 @@ PROBE = (ROOT / "tests/book/live/widget-probe.js").read_text()
 HEAD = '<!doctype html><html lang=en><meta charset=utf-8><link rel=icon href="data:,"><title>Page</title>'
 FAR = '<div style="height:4000px">far</div>'
 # As JupyterLab shows an output: the HTML first, then each script made anew.
-AS_JUPYTERLAB = """async html => {
-  const place = document.body.appendChild(document.createElement('div'))
-  place.innerHTML = html
-  for (const old of place.querySelectorAll('script')) {
-    const script = document.createElement('script')
-    script.textContent = old.textContent
-    old.replaceWith(script)
-  }
-}"""
+AS_JUPYTERLAB = Path(__file__).with_name("start-as-jupyterlab.js").read_text()
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """A network learns in the page what it learns in torch; the task, the scan and the events that are reported."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from live.parity import error, flat
@@ -8,16 +10,7 @@ from live.test_cells import CELLS, page_name
 TRAINING = ("random", "scan", "cells", "adding", "trainer")
 
 # Trains from the page's own start and tells what torch needs to do the same.
-LEARN = """({kind, settings, steps, clip}) => {
-  const model = new RTX.Adder({...settings, kind}), own = model.named(), batches = [], losses = []
-  const values = () => Object.fromEntries(Object.entries(own).map(([name, p]) => [name, [...p.v]]))
-  const start = values(), rates = Object.fromEntries(Object.keys(own).map((name, i) => [name, model.adam.factors[i]]))
-  while (model.steps < steps) {
-    losses.push(model.train(RTX.RATES[kind], clip).loss)
-    batches.push({x: [...model.x.v], target: [...model.target]})
-  }
-  return {rate: RTX.RATES[kind], rates, start, end: values(), batches, losses}
-}"""
+LEARN = Path(__file__).with_name("train-learn.js").read_text()
 
 
 def learn_in_torch(kind, told, hidden, length, clip):

@@ -1,6 +1,7 @@
 """A tune that a model continues: the frames it draws, the notes they make, and how they sound."""
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -28,16 +29,7 @@ def test_a_note_lasts_as_long_as_its_key_is_held(roll):
     assert roll.evaluate("(f) => RTX.roll.melody(f)", FRAMES) == "C4, A5, B5, E4"
 
 
-DRAW = """([logits, temperature, one, count]) => {
-  const {uniform} = RTX.random(1), sums = new Float64Array(88)
-  let melody = 0
-  for (let n = 0; n < count; n++) {
-    const frame = RTX.roll.frameOf(Float64Array.from(logits), uniform, temperature, one)
-    for (const key of frame) sums[key]++
-    melody += frame.filter((key) => key >= RTX.roll.MELODY).length
-  }
-  return {shares: lists(sums.map((sum) => sum / count)), melody}
-}"""
+DRAW = Path(__file__).with_name("tune-draw.js").read_text()
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0])

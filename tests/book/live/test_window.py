@@ -1,5 +1,7 @@
 """LocalRNN and the R-Transformer, one position at a time, beside the book's models in torch."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from live.parity import BAR, arrays, disturb, error
@@ -20,14 +22,7 @@ READER = """({weights, window, ids}) => {
   reader.window = window
   return ids.map((_, t) => lists(reader.read(ids, t).logits.at(-1)))
 }"""
-WHOLE = """({weights, settings, x}) => {
-  const model = new RTX.RTransformer(matrices(weights), settings), out = []
-  const read = (v) => model.read(typeof v === 'number' ? v : Float64Array.from(v))
-  read(x[0])
-  model.reset()
-  x.forEach((v) => out.push(read(v)))
-  return lists(out)
-}"""
+WHOLE = Path(__file__).with_name("window-whole.js").read_text()
 CELLS = [("rnn", 3, 4, 3), ("gru", 5, 8, 5), ("lstm", 2, 3, 4), ("gru", 4, 6, 1), ("gru", 3, 2, 20)]
 MODELS = {  # width, heads, layers, window, options
     "the chapter's": (16, 4, 2, 6, {}),

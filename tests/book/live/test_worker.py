@@ -1,22 +1,14 @@
 """The same numbers in the page, in a worker, and wherever workers are forbidden."""
 
 import json
+from pathlib import Path
 
 from live.test_train import TRAINING
 
 SETTINGS = {"length": 12, "hidden": 6, "batch": 4, "seed": 3}
 CELLS = ["rnn", "irnn", "lstm", "gru", "indrnn"]
 
-TRAIN = """(given) => new Promise((done, fail) => {
-  const told = {}, port = RTX.worker(RTX.TRAINER, (RTX, port, inPage) => RTX.trainer(port, inPage))
-  port.onerror = fail
-  port.onmessage = ({data}) => {
-    for (const [kind, {errors, norms, asked, answer}] of Object.entries(data.cells))
-      told[kind] = {errors: [...told[kind]?.errors || [], ...errors], norms, asked, answer}
-    if (data.ended) { port.terminate(); done({where: port.where, told}) }
-  }
-  port.postMessage({run: 1, rates: RTX.RATES, clip: 1, on: true, most: 7, ...given})
-})"""
+TRAIN = Path(__file__).with_name("worker-train.js").read_text()
 GIVEN = {"settings": SETTINGS, "cells": CELLS}
 
 # What the trainer must say, from the models without it.

@@ -87,19 +87,7 @@ _AXE = f"""async ([colours, kinds]) => {{
 
 # Whether the element that has the focus looks different from itself without it. Inside a frame the focus is the
 # frame's own matter.
-_FOCUS = """() => {
-  const e = document.activeElement
-  if (!e || e === document.body || e.tagName === 'IFRAME') return null
-  const shown = [e, e.closest('.sd-card') || e, e.querySelector('.toctree-toggle') || e]  // where the theme shows it
-  const kinds = ['outline', 'boxShadow', 'border', 'backgroundColor', 'textDecoration', 'clip', 'transform']
-  const look = () => shown.flatMap(one => kinds.map(kind => getComputedStyle(one)[kind])).join(';')
-  const text = (e.getAttribute('aria-label') || e.textContent).trim().slice(0, 40)
-  const focused = look()
-  e.blur()
-  const visible = focused !== look()
-  e.focus()
-  return {name: `${e.tagName.toLowerCase()}.${[...e.classList].join('.')} ${text}`, visible}
-}"""
+_FOCUS = Path(__file__).with_name("page-checks-focus.js").read_text()
 
 # What the picture of an explorer or film looks like now, without the ids that differ from frame to frame.
 _PICTURE = """figure => [...figure.querySelectorAll('svg')].filter(e => e.checkVisibility())

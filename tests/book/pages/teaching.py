@@ -1,6 +1,7 @@
 """What a chapter's page must do for a reader. Each check takes a page and returns its faults, one text each."""
 
 import re
+from pathlib import Path
 
 from pages.html_checks import Page as Html
 from pages.page_checks import PATIENCE, PHONE, Visit
@@ -17,33 +18,10 @@ _FIGURE = ".book-fig, .book-live"
 _DRAWN = """svg:not(.live-swatch), canvas, .live-gates table, .live-digit, .live-write-text, [class$=-strip],
   .words-written, .story-reads"""
 
-_FIRST_SCREEN = """([selector, drawn]) => {
-  const size = e => e.getBoundingClientRect(), box = e => e && size(e), article = document.querySelector('article')
-  const h1 = article.querySelector('h1'), figure = article.querySelector(selector)
-  const title = figure?.querySelector('.fig-title'), before = e => e.compareDocumentPosition(figure) & 4
-  const folds = figure ? [...article.querySelectorAll('details.hide, div.cell_input')].filter(before) : []
-  const all = [...figure?.querySelectorAll(`.live-body :is(${drawn})`) || []].filter(e => e.checkVisibility()).map(size)
-  const blank = [...figure?.querySelectorAll('.live-chart') || []].some(e => e.checkVisibility() &&
-    !e.querySelector('.live-line:not(.live-base)'))
-  const main = all.sort((a, b) => b.width * b.height - a.width * a.height)[0]
-  return {h1: box(h1)?.bottom, title: title?.checkVisibility() ? box(title).bottom : null, drawing: main?.bottom,
-    begins: main && Math.min(...all.map(e => e.top)) + scrollY, said: title?.textContent.trim(),
-    figure: box(figure)?.bottom, folds: folds.length, blank}
-}"""
+_FIRST_SCREEN = Path(__file__).with_name("teaching-first-screen.js").read_text()
 
 # The size on the screen of every text of a figure that is seen, by its largest part: exponents are smaller.
-_TEXTS = """() => {
-  const seen = e => e.textContent.trim() && e.checkVisibility()
-  const letters = e => [...e.childNodes].some(child => child.nodeType === Node.TEXT_NODE && child.data.trim())
-  const size = text => Math.max(...[text, ...text.querySelectorAll('tspan')].filter(letters)
-    .map(e => parseFloat(getComputedStyle(e).fontSize)))
-  const pictures = [...document.querySelectorAll('article figure svg')].filter(svg => svg.checkVisibility())
-  return pictures.flatMap(svg => [...svg.querySelectorAll('text')].filter(seen).map(text => {
-    const {a, b} = text.getScreenCTM()
-    const name = svg.getAttribute('aria-label') || svg.closest('figure').textContent.trim()
-    return [name.slice(0, 70), text.textContent.trim().slice(0, 30), size(text) * Math.hypot(a, b)]
-  }))
-}"""
+_TEXTS = Path(__file__).with_name("teaching-texts.js").read_text()
 
 
 def first_screen(page: Page, live: bool = True) -> list[str]:

@@ -1,29 +1,15 @@
 """The built site in Firefox: every live figure starts, and its page has no error in the console."""
 
+from pathlib import Path
+
 import pytest
 from support import built
 
 pytestmark = pytest.mark.weekly
 
-START = """(async () => {
-  const figures = [...document.querySelectorAll('figure[data-live]')]
-  for (const figure of figures) {
-    figure.closest('details')?.setAttribute('open', '')
-    figure.scrollIntoView({behavior: 'instant'})
-    for (let i = 0; i < 600 && !['ready', 'failed'].includes(figure.dataset.state); i++)
-      await new Promise((done) => setTimeout(done, 100))
-  }
-  return figures.map((figure) => [figure.dataset.live, figure.dataset.state])
-})()"""
+START = Path(__file__).with_name("firefox-start.js").read_text()
 # The reader presses the first button of the trainer; steps are counted in words.
-TRAIN = """(async () => {
-  const figure = document.querySelector('figure[data-live=train]')
-  const button = [...figure.querySelectorAll('button')].find((b) => b.textContent === 'Train')
-  button.click()
-  for (let i = 0; i < 600 && !/step [1-9]/.test(figure.textContent); i++)
-    await new Promise((done) => setTimeout(done, 100))
-  return figure.textContent
-})()"""
+TRAIN = Path(__file__).with_name("firefox-train.js").read_text()
 
 
 def test_every_live_figure_starts_without_an_error_and_the_first_one_trains(firefox, site, address):
