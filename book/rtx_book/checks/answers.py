@@ -236,7 +236,7 @@ def compare_cases(
     raise AssertionError(f"{value!r} for {told} is not right, by none of the usual slips: it is {true!r}")
 
 
-def judged(name: str) -> dict[str, tuple[bool, str]]:
+def judged(name: str) -> dict[Any, tuple[bool, str]]:
     """Statements, each with its truth and the reason, from ``judged.yml``."""
     return {one["says"]: (one["holds"], one["because"]) for one in texts("checks/judged.yml")[name]}
 

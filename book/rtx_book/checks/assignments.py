@@ -1,7 +1,8 @@
-"""Chapters as assignments of nbgrader: ``python -m rtx_book.checks.assignments FOLDER SEED gates attention``.
+"""Chapters as assignments: ``python -m rtx_book.checks.assignments FOLDER SEED gates attention``.
 
-It writes ``FOLDER/source/gates/gates.ipynb`` with each sample solution and hidden test in nbgrader's marks, and beside
-it a file of pytest. ``nbgrader generate_assignment gates`` takes out what no student may see.
+It writes ``FOLDER/source/gates/gates.ipynb`` for nbgrader and ``FOLDER/otter/gates.ipynb`` for otter-grader, each with
+sample solutions and hidden tests in that program's marks, and a file of pytest beside both. What a student may not see
+they take out themselves: ``nbgrader generate_assignment gates``, ``otter assign --no-pdfs otter/gates.ipynb gates``.
 """
 
 import json
@@ -12,14 +13,24 @@ from typing import Any
 
 from rtx_book.paths import PACKAGE
 
+Cell = dict[str, Any]
+
 CALL = re.compile(r"^(?:if .* is None:\n.*\nelse:\n)?\s*checks\.(check_\w+)\(((?:(?!  # ).)*)\)(?:  # .*)?$", re.M)
-TEST = """checks.{check}({answer})
+HIDDEN = """checks.{check}({answer})
 ### BEGIN HIDDEN TESTS
 import os
 
 os.environ["RTX_GRADING"] = "{seed}"
 checks.{check}({answer})
 ### END HIDDEN TESTS"""
+OTTER = """{config}def test_{check}({answer}):
+    import os
+
+    from rtx_book.checks import {chapter} as checks
+
+    os.environ["RTX_GRADING"] = "{seed}"
+    checks.{check}({answer})"""
+CONFIG = '""" # BEGIN TEST CONFIG\nhidden: true\n""" # END TEST CONFIG\n'
 PYTEST = """from pathlib import Path
 
 from rtx_book.checks.grading import graded
@@ -28,45 +39,64 @@ test_{chapter} = graded("{chapter}", Path(__file__).with_name("{chapter}.ipynb")
 """
 
 
-def assignment(chapter: str, seed: int, notebook: dict[str, Any]) -> dict[str, Any]:
-    """A chapter's notebook without its fields and folds, each exercise as an answer and a test."""
+def assignment(chapter: str, seed: int, notebook: dict[str, Any], otter: bool = False) -> dict[str, Any]:
+    """A chapter's notebook without its fields and folds, each exercise as an answer and its tests."""
     text = (PACKAGE / "checks" / "solutions" / f"{chapter}.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```$", text, flags=re.M | re.S)
     solutions = {found[1]: (block[: found.start()], found[2]) for block in blocks if (found := CALL.search(block))}
-    cells: list[dict[str, Any]] = []
+    cells = [_raw("ASSIGNMENT CONFIG\nexport_cell: false\ntests:\n  ok_format: false")] if otter else []
     for cell in notebook["cells"]:
         source = "".join(cell["source"])
-        found = CALL.search(source)
-        if "exercise" in cell["metadata"].get("tags", []) and found:
+        found = CALL.search(source) if "exercise" in cell["metadata"].get("tags", []) else None
+        if found:
             check, answer = found.groups()
             made, given = solutions[check]
             solved = f"### BEGIN SOLUTION\n{made}{answer} = {given}\n### END SOLUTION"
-            cells.append(_cell(cell, f"answer-{check}", f"{source[: found.start()]}{solved}", 0))
-            cells.append(_cell(cell, f"test-{check}", TEST.format(check=check, answer=answer, seed=seed), 1))
+            said = {"check": check, "answer": answer, "chapter": chapter, "seed": seed}
+            cells += (_otter if otter else _nbgrader)(cell, source[: found.start()] + solved, said)
         elif not re.match(r"checks\.(?:solution|ask)\(", source):
-            quick = re.sub(r'^profile = "book"', 'profile = "smoke"', source)
-            cells.append(cell | {"source": quick})
-    return notebook | {"cells": cells}
+            cells.append(cell | {"source": re.sub(r'^profile = "book"', 'profile = "smoke"', source)})
+    return notebook | {"cells": [{"id": f"raw-{place}"} | cell for place, cell in enumerate(cells)]}
 
 
-def _cell(cell: dict[str, Any], name: str, source: str, points: int) -> dict[str, Any]:
-    """A cell of an exercise as nbgrader marks it: an answer to be written, or a test that gives points."""
-    marks: dict[str, Any] = {
-        "grade": points > 0,
-        "solution": not points,
-        "locked": points > 0,
-        "task": False,
-        "schema_version": 3,
-    }
-    marks |= {"grade_id": name} | ({"points": points} if points else {})
-    return cell | {"id": name, "source": source, "metadata": {"nbgrader": marks}}
+def _nbgrader(cell: Cell, solved: str, said: dict[str, Any]) -> list[Cell]:
+    """The answer, and a locked test of one point."""
+    cells = []
+    for points, kind, source in ((0, "answer", solved), (1, "test", HIDDEN.format(**said))):
+        marks: Cell = {
+            "grade": bool(points),
+            "solution": not points,
+            "locked": bool(points),
+            "task": False,
+            "points": points,
+        }
+        marks |= {"schema_version": 3, "grade_id": f"{kind}-{said['check']}"}
+        cells.append(cell | {"id": marks["grade_id"], "source": source, "metadata": {"nbgrader": marks}})
+    return cells
+
+
+def _otter(cell: Cell, solved: str, said: dict[str, Any]) -> list[Cell]:
+    """The question with its answer, a public and a hidden test."""
+    check = said["check"]
+    tests = [OTTER.format(**said | {"seed": 1}, config=""), OTTER.format(**said, config=CONFIG)]
+    bare = [cell | {"id": f"{check}-{i}", "source": s, "metadata": {}} for i, s in enumerate((solved, *tests))]
+    bare[0]["source"] = solved.replace("### ", "# ")
+    opened = [_raw(f"BEGIN QUESTION\nname: {check}\npoints: 1"), _raw("BEGIN SOLUTION")]
+    closed = [_raw("END TESTS"), _raw("END QUESTION")]
+    return [*opened, bare[0], _raw("END SOLUTION"), _raw("BEGIN TESTS"), *bare[1:], *closed]
+
+
+def _raw(text: str) -> Cell:
+    return {"cell_type": "raw", "metadata": {}, "source": f"# {text}"}
 
 
 if __name__ == "__main__":
     folder, seed, *chapters = sys.argv[1:]
     for chapter in chapters:
         notebook = json.loads((PACKAGE.parents[1] / "notebooks" / f"{chapter}.ipynb").read_text(encoding="utf-8"))
-        (there := Path(folder) / "source" / chapter).mkdir(parents=True, exist_ok=True)
-        made = json.dumps(assignment(chapter, int(seed), notebook), indent=1, ensure_ascii=False)
-        (there / f"{chapter}.ipynb").write_text(made, encoding="utf-8")
-        (there / f"test_{chapter}.py").write_text(PYTEST.format(chapter=chapter), encoding="utf-8")
+        for there in (Path(folder) / "source" / chapter, Path(folder) / "otter"):
+            there.mkdir(parents=True, exist_ok=True)
+            made = assignment(chapter, int(seed), notebook, there.name == "otter")
+            text = json.dumps(made, indent=1, ensure_ascii=False)
+            (there / f"{chapter}.ipynb").write_text(text, encoding="utf-8")
+            (there / f"test_{chapter}.py").write_text(PYTEST.format(chapter=chapter), encoding="utf-8")

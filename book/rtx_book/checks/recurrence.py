@@ -9,24 +9,14 @@ from collections.abc import Callable, Collection
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, draw, exercise, number, of_chapter
+from rtx_book.checks.answers import compare, draw, exercise, judged, number, of_chapter
 
 solution, ask = of_chapter(__name__)
 check_parameter_count = number(__name__, "check_parameter_count")
 
-WRONG_LINES = frozenset({1, 2})
-"""The lines of exercise 1 that do not hold."""
+LINES = judged("lines")
+"""The lines of exercise 1 by number: whether each holds, and what is said of it."""
 
-_MISSED = {
-    1: "a line is missing: would gradient descent on what it says make the right answers likelier?",
-    2: "a line is missing: going backwards, does the gradient meet the slope of tanh or W_hh^T first?",
-}
-_HOLDS = {
-    3: "line 3 is right: diag(1 - h_t^2) stands on the left of the gradient, and b reaches every step",
-    4: "line 4 is right: o_t = V h_t + c, so each step adds an outer product of shape (D_out, H)",
-    5: "line 5 is right: W_hh multiplies h_{t-1}, and the slope belongs to the step that W_hh helps to make",
-    6: "line 6 is right: with a loss at T alone there is one path to h_t, and the product walks along it",
-}
 _RIGHT = """Right: line 1 and line 2.
 Line 1 pairs a loss with the gradient of its negative:
 descending it as it stands makes the right answers less likely.
@@ -40,12 +30,10 @@ each h_t also gets what the steps in between contribute."""
 def check_slips(answer: Collection[int]) -> None:
     """Exercise 1: the numbers of the lines that do not hold."""
     assert isinstance(answer, Collection), f"give a set of line numbers such as {{3, 4}}, not {answer!r}"
-    lines = _MISSED | _HOLDS
-    unknown = sorted(set(answer) - set(lines))
-    assert not unknown, f"the lines are numbered 1 to {len(lines)}; the answer names {unknown}"
-    accused, missed = sorted(set(answer) - WRONG_LINES), sorted(WRONG_LINES - set(answer))
-    assert not accused, _HOLDS[accused[0]]
-    assert not missed, _MISSED[missed[0]]
+    unknown, wrong = sorted(set(answer) - set(LINES)), {number for number, (holds, _) in LINES.items() if not holds}
+    assert not unknown, f"the lines are numbered 1 to {len(LINES)}; the answer names {unknown}"
+    faults = [*sorted(set(answer) - wrong), *sorted(wrong - set(answer))]
+    assert not faults, LINES[faults[0]][1]
 
 
 @exercise("Right: from the last step to the first, and turned back into order.")
