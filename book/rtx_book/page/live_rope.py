@@ -16,7 +16,7 @@ from rtx_lib.plots.style import look
 _MODELS: dict[str, dict[str, Any]] = texts("runs/recipes/rope.json")["models"]
 LANES = {own["name"]: {"key": key, **own["page"]} for key, own in _MODELS.items()}
 """By name what the page is told of each model; ``key`` is the end of its recipe's name."""
-_PANELS = {"pause": "letters of noise behind a word of six", "letters": "letters of the word, 30 of noise"}
+_PANELS = {"pause": "signs of noise behind a word of six", "letters": "letters of the word, 30 signs of noise"}
 
 
 def rope_weights(path: Path) -> dict[str, dict[str, np.ndarray]]:
