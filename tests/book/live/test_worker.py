@@ -1,6 +1,5 @@
 """The same numbers in the page, in a worker, and wherever workers are forbidden."""
 
-import json
 from pathlib import Path
 
 from live.test_train import TRAINING
@@ -30,9 +29,3 @@ def test_worker_gives_the_models_numbers(live):
 def test_missing_part_is_named(live):
     said = live().evaluate("() => { try { RTX.worker(['engine', 'other'], () => {}) } catch (e) { return e.message } }")
     assert "other" in said
-
-
-def test_part_is_made_once(live):
-    """Two outputs of a notebook carry the same scripts."""
-    text = json.dumps("RTX.part('twice', (RTX) => { RTX.count = (RTX.count || 0) + 1 })")
-    assert live().evaluate(f"() => {{ (0, eval)({text}); (0, eval)({text}); return RTX.count }}") == 1

@@ -82,7 +82,7 @@ RTX.part('widget-fool', (RTX) => {
 
     function card(name) {
       const p = last(name), verdict = right(name) ? 'right' : 'wrong', odd = parities(bits).at(-1)
-      const said = [` says ${WORD[right(name) ? odd : 1 - odd]}, ${sure(p)}: `, el('b', {}, verdict)]
+      const said = [' is ', el('b', {}, verdict), `: ${WORD[right(name) ? odd : 1 - odd]}, ${sure(p)}`]
       return el('div', {className: `fool-card ${bits.length ? `fool-${verdict}` : ''}`},
         el('p', {}, swatch(name), ' ', el('strong', {}, name), ...bits.length ? said : [' has read nothing.']),
         el('div', {className: 'fool-gauge', 'aria-hidden': 'true', style: `--p:${place(p)}%`}))
@@ -94,6 +94,7 @@ RTX.part('widget-fool', (RTX) => {
       const wrongs = (name) => believed[name].flatMap((p, t) => p < 0.5 ? [t + 1] : []).slice(0, 12).join(', ') || 'none'
       const said = [fooled, other].map((name) => `${name} ${wrongs(name)}`).join('; ')
       tape.setAttribute('aria-label', `Bits: ${bits.join(' ') || 'none'}. Wrong after bit: ${said}.`)
+      tape.scrollTop = tape.scrollHeight
       body.classList.toggle('fool-done', done())
       cards.replaceChildren(card(fooled), card(other))
     }
@@ -118,7 +119,7 @@ RTX.part('widget-fool', (RTX) => {
       const n = bits.length, few = least[fooled]?.[other], own = found.of(fooled, other)?.length
       const begins = `${some(n, 'bit')}, ${some(bits.filter(Boolean).length, 'one')}: ${WORD[parities(bits).at(-1)]}. `
       if (done()) {
-        const best = own < n ? ` Your shortest has ${own}.` : '', more = few ? `${few} are enough.` : `No row of up to ${tried} does it!`
+        const best = own && own < n ? ` Your shortest has ${own}.` : '', more = few ? `${few} are enough.` : `No row of up to ${tried} does it!`
         const enough = n === few ? 'No shorter row does it: all were tried.' : more
         return `${begins}${fooled} is fooled, ${other} is not.${best} ${enough}`
       }
@@ -145,17 +146,17 @@ RTX.part('widget-fool', (RTX) => {
     function read(next) {
       bits = next
       believed = found.believed(bits)
-      found.look(bits, believed)
+      if (bits.join('') !== given) found.look(bits, believed)  // what stood there is nobody's find
       found.keep()
       show()
     }
 
     const how = select('times', TIMES, 1, (value) => { times = +value })
     how.querySelector('select').dataset.unkept = ''
-    body.append(el('div', {className: 'live-controls fool-pair'}, who), goal, tape, cards, voiced.element,
+    const keys = [add(1), add(0), how, button('Take one away', () => put(bits.slice(0, -1))), button('Clear', () => put([])), shorter, copy]
+    body.append(el('div', {className: 'live-controls fool-pair'}, who), goal, tape,
+      el('div', {className: 'live-buttons fool-keys'}, keys), address, cards, voiced.element,
       el('label', {className: 'fool-field'}, el('span', {}, 'Bits'), line),
-      el('div', {className: 'live-buttons fool-keys'}, add(1), add(0), how, button('Take one away', () => put(bits.slice(0, -1))),
-        button('Clear', () => put([])), shorter, copy), address,
       el('div', {className: 'fool-box', tabIndex: 0, role: 'group', 'aria-label': 'Your shortest rows for each pair'}, table))
     put(bitsOf(given).bits)
   })
