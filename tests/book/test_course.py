@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from support.built import NOTEBOOKS
-from support.helpers import ROOT
+from support.helpers import PACKAGES, ROOT
 
 from rtx_book.build.execute import read_notebook, source
 
@@ -54,6 +54,7 @@ def test_assignments_in_both_editions(edition, tmp_path):
             re.search(r"^```python\n(.*?)^```$", text, re.M | re.S)[1], encoding="utf-8"
         )
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(f"test_{name}.py" for name in NAMES)]
-    ran = subprocess.run(command, cwd=tmp_path, env=os.environ | {"RTX_GRADING": "7"}, capture_output=True, text=True)
+    known = os.environ | {"RTX_GRADING": "7", "PYTHONPATH": PACKAGES}
+    ran = subprocess.run(command, cwd=tmp_path, env=known, capture_output=True, text=True)
     told = dict(re.findall(r"(?:^|, )(\d+) (passed|failed|error)s?", ran.stdout.splitlines()[-1]))
     assert set(told.values()) == ({"passed"} if edition == "solution" else {"failed", "error"}), ran.stdout

@@ -113,7 +113,7 @@ def test_it_learns_to_copy_from_ten_places_back(seed):
         torch.manual_seed(seed)
         model = decoder.Decoder(8, 32, 2, 2, 20)
         optimizer = torch.optim.AdamW(model.parameters(), 3e-3)
-        for _ in range(400):
+        for _ in range(200):
             ids = torch.randint(8, (32, 10)).repeat(1, 2)
             loss = F.cross_entropy(
                 model(ids[:, :-1])[0][:, 9:].flatten(0, 1), ids[:, 10:].flatten()
