@@ -95,6 +95,8 @@ RTX.part('widget-fool', (RTX) => {
       const said = [fooled, other].map((name) => `${name} ${wrongs(name)}`).join('; ')
       tape.setAttribute('aria-label', `Bits: ${bits.join(' ') || 'none'}. Wrong after bit: ${said}.`)
       tape.scrollTop = tape.scrollHeight
+      if (tape.scrollHeight > tape.clientHeight) tape.tabIndex = 0  // what scrolls takes the keyboard
+      else tape.removeAttribute('tabindex')
       body.classList.toggle('fool-done', done())
       cards.replaceChildren(card(fooled), card(other))
     }
