@@ -121,7 +121,8 @@ RTX.part('widget-fool', (RTX) => {
       const n = bits.length, few = least[fooled]?.[other], own = found.of(fooled, other)?.length
       const begins = `${some(n, 'bit')}, ${some(bits.filter(Boolean).length, 'one')}: ${WORD[parities(bits).at(-1)]}. `
       if (done()) {
-        const best = own && own < n ? ` Your shortest has ${own}.` : '', more = few ? `${few} are enough.` : `No row of up to ${tried} does it!`
+        const best = own && own < n ? ` Your shortest has ${own}.` : ''
+        const more = few ? `${few} are enough.` : `No row of up to ${tried} does it!`
         const enough = n === few ? 'No shorter row does it: all were tried.' : more
         return `${begins}${fooled} is fooled, ${other} is not.${best} ${enough}`
       }
