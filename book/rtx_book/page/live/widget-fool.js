@@ -95,6 +95,8 @@ RTX.part('widget-fool', (RTX) => {
       const said = [fooled, other].map((name) => `${name} ${wrongs(name)}`).join('; ')
       tape.setAttribute('aria-label', `Bits: ${bits.join(' ') || 'none'}. Wrong after bit: ${said}.`)
       tape.scrollTop = tape.scrollHeight
+      if (tape.scrollHeight > tape.clientHeight) tape.tabIndex = 0  // what scrolls takes the keyboard
+      else tape.removeAttribute('tabindex')
       body.classList.toggle('fool-done', done())
       cards.replaceChildren(card(fooled), card(other))
     }
@@ -119,7 +121,8 @@ RTX.part('widget-fool', (RTX) => {
       const n = bits.length, few = least[fooled]?.[other], own = found.of(fooled, other)?.length
       const begins = `${some(n, 'bit')}, ${some(bits.filter(Boolean).length, 'one')}: ${WORD[parities(bits).at(-1)]}. `
       if (done()) {
-        const best = own && own < n ? ` Your shortest has ${own}.` : '', more = few ? `${few} are enough.` : `No row of up to ${tried} does it!`
+        const best = own && own < n ? ` Your shortest has ${own}.` : ''
+        const more = few ? `${few} are enough.` : `No row of up to ${tried} does it!`
         const enough = n === few ? 'No shorter row does it: all were tried.' : more
         return `${begins}${fooled} is fooled, ${other} is not.${best} ${enough}`
       }
