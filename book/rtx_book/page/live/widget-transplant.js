@@ -2,7 +2,7 @@
 // text 2, and text 2 is read on with it. What they then expect and write; single parts of the memory can be cut out.
 RTX.part('widget-transplant', (RTX) => {
   const {el, id, button, more, voice, softmax, Writer} = RTX
-  const MOST = 72, WRITES = 23, PAUSE = 700, TOP = 3, WIDE = 240, CARD = 20
+  const MOST = 72, WRITES = 17, PAUSE = 700, TOP = 3, WIDE = 240, CARD = 20
   const percent = (p) => p > 0.995 ? '>\u00a099\u00a0%' : `${(100 * p).toFixed(p < 0.0995 ? 1 : 0)}\u00a0%`
   const shown = (c) => c === ' ' ? '\u00a0' : c, named = (c) => c === ' ' ? 'space' : `“${c}”`
   const clip = (v, least, most) => Math.max(least, Math.min(most, v))
@@ -140,7 +140,7 @@ RTX.part('widget-transplant', (RTX) => {
         el('i', {style: `width:${(100 * p[i]).toFixed(1)}%`}), el('span', {}, percent(p[i])))))
       const whose = `${now.put ? 'text 1’s' : 'now'}${one.off.size ? `, ${one.off.size} cut` : ''}: `
       words.replaceChildren(...!p ? ['Text 2 is empty: nothing is read.']
-        : [el('span', {}, `own memory: ${one.alone}`), el('br'), whose, el('strong', {}, one.written)])
+        : [el('span', {}, `its own: ${one.alone}`), el('br'), whose, el('strong', {}, one.written)])
     }
 
     // ---- all of it
