@@ -9,7 +9,7 @@ from live.widgets import GIVEN, cells, press, row, told
 from pages import page_checks
 from torch import nn
 
-from rtx_lib.layers import GRU, LSTM, RNN, Readout, SelectiveRecurrence
+from rtx_lib.layers import LSTM, RNN, Readout, SelectiveRecurrence
 from rtx_lib.layers.mixing import MixerStack
 from rtx_lib.models.min_rnn import MinGRU, MinLSTM
 
@@ -28,7 +28,6 @@ MODELS = {  # and the settings that its weights do not tell
     "tanh RNN": (lambda: readout(RNN(4, 6)), {}),
     "two ReLU RNNs": (lambda: readout(RNN(4, 6, 2, nonlinearity="relu")), {"nonlinearity": "relu"}),
     "LSTM": (lambda: readout(LSTM(3, 5)), {}),
-    "GRU": (lambda: readout(GRU(3, 5)), {}),
     "signed": (lambda: readout(SelectiveRecurrence(6)), {}),
     "positive": (lambda: readout(SelectiveRecurrence(6, "positive")), {}),
     "one unit": (lambda: readout(SelectiveRecurrence(1)), {}),
@@ -42,7 +41,6 @@ MODELS = {  # and the settings that its weights do not tell
     "the bit as one of two, minGRU": (lambda: Readout(MinGRU(2, 5), 2), {}),
     "stack of signed": (lambda: stack(SelectiveRecurrence), {}),
     "stack of positive, one layer": (lambda: stack(partial(SelectiveRecurrence, sign="positive"), layers=1), {}),
-    "stack of RNNs": (lambda: stack(lambda width: RNN(width, width)), {}),
     "stack of minGRUs": (lambda: stack(MinGRU), {}),
     "stack of minLSTMs without MLPs": (lambda: stack(partial(MinLSTM, hidden_size=9), mlp=0), {}),
     "stack that reads numbers": (lambda: MixerStack(1, 2, MinGRU, width=6, layers=3), {}),
