@@ -91,16 +91,6 @@ def test_the_pages_model_is_the_librarys(live, double, name):
     assert far(live(*PARTS), name) < BAR
 
 
-@pytest.mark.parametrize("name", ["signed", "minGRU", "minLSTM", "stack of positive, one layer"])
-def test_factor_and_what_is_added_make_the_state(live, double, name):
-    model = made(name)
-    found = live(*PARTS).evaluate(RUN, {"weights": arrays(model), "settings": {}, "bits": bits(30)[0].tolist()})
-    a, b, h = (torch.tensor([step["layers"][0][key] for step in found]) for key in "abh")
-    before = torch.cat([torch.zeros_like(h[:1]), h[:-1]])
-    assert error(a * before + b, h) < BAR
-    assert (a.min() < 0) == (name == "signed") and a.abs().max() < 1
-
-
 def test_the_page_counts_as_the_task_does(live):
     page, x = live(*PARTS), bits(300)[0]
     assert page.evaluate("(bits) => RTX.parities(bits)", x.tolist()) == (x.cumsum(0) % 2).tolist()
