@@ -13,7 +13,7 @@ from torch import nn
 from rtx_book.page.live_rope import LANES
 from rtx_book.runs.builders import build
 from rtx_book.runs.recipes import RECIPES
-from rtx_lib.layers import RNN, Readout, SelectiveRecurrence
+from rtx_lib.layers import LSTM, RNN, Readout, SelectiveRecurrence
 from rtx_lib.layers.mixing import AttentionMixer, MixerStack
 from rtx_lib.models.delta_net import DeltaNet, LinearAttention
 from rtx_lib.models.min_rnn import MinGRU, MinLSTM
@@ -33,6 +33,7 @@ SIGNED = partial(DeltaNet, kernel_size=None, largest_beta=2.0)
 MODELS = {  # and the settings that its weights do not tell
     "tanh RNN": (lambda: readout(RNN(4, 6)), {}),
     "two ReLU RNNs": (lambda: readout(RNN(4, 6, 2, nonlinearity="relu")), {"nonlinearity": "relu"}),
+    "LSTM": (lambda: readout(LSTM(3, 5)), {}),
     "signed": (lambda: readout(SelectiveRecurrence(6)), {}),
     "positive": (lambda: readout(SelectiveRecurrence(6, "positive")), {}),
     "minGRU": (lambda: readout(MinGRU(6)), {}),
@@ -44,7 +45,6 @@ MODELS = {  # and the settings that its weights do not tell
     "the bit as one of two, minGRU": (lambda: Readout(MinGRU(2, 5), 2), {}),
     "stack of signed": (lambda: stack(SelectiveRecurrence), {}),
     "stack of positive, one layer": (lambda: stack(partial(SelectiveRecurrence, sign="positive"), layers=1), {}),
-    "stack of RNNs": (lambda: stack(lambda width: RNN(width, width)), {}),
     "stack of minGRUs": (lambda: stack(MinGRU), {}),
     "stack of minLSTMs without MLPs": (lambda: stack(partial(MinLSTM, hidden_size=9), mlp=0), {}),
     "linear attention": (lambda: stack(partial(LinearAttention, heads=2), kernel_size=4), {"heads": 2}),

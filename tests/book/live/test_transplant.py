@@ -52,12 +52,11 @@ def test_taken_dropped_cut_and_given_back_by_keyboard_and_by_mouse(widget):
     assert own.partition(": ")[2] == now.partition(": ")[2]
 
 
-@pytest.mark.parametrize("text", ["", "🙂", "שלום", "abc" * 5000])
-def test_any_text_can_be_written(widget, text):
+def test_any_text_can_be_written(widget):
     page = widget("transplant")
-    for which in ("Text 1", "Text 2"):
-        page.get_by_label(which, exact=True).fill(text)
-    known = text[:1] == "a"
-    assert ("nothing is read" in page.locator(".transplant-words").first.inner_text()) != known
-    assert ("never saw" in page.locator(".transplant-line + .live-task").inner_text()) == (bool(text) and not known)
-    assert page.locator(".transplant-text").last.locator("span").count() == (72 if known else 0)
+    for text, count in (("", 0), ("🙂", 0), ("שלום", 0), ("abc" * 5000, 72)):
+        for which in ("Text 1", "Text 2"):
+            page.get_by_label(which, exact=True).fill(text)
+        assert ("nothing is read" in page.locator(".transplant-words").first.inner_text()) == (not count)
+        assert ("never saw" in page.locator(".transplant-line + .live-task").inner_text()) == (bool(text) and not count)
+        assert page.locator(".transplant-text").last.locator("span").count() == count

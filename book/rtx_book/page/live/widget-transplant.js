@@ -2,7 +2,7 @@
 // text 2, and text 2 is read on with it. What they then expect and write; single parts of the memory can be cut out.
 RTX.part('widget-transplant', (RTX) => {
   const {el, id, button, more, voice, softmax, Writer} = RTX
-  const MOST = 72, WRITES = 23, PAUSE = 700, TOP = 3, WIDE = 240, CARD = 20
+  const MOST = 72, WRITES = 17, PAUSE = 700, TOP = 3, WIDE = 240, CARD = 20
   const percent = (p) => p > 0.995 ? '>\u00a099\u00a0%' : `${(100 * p).toFixed(p < 0.0995 ? 1 : 0)}\u00a0%`
   const shown = (c) => c === ' ' ? '\u00a0' : c, named = (c) => c === ' ' ? 'space' : `“${c}”`
   const clip = (v, least, most) => Math.max(least, Math.min(most, v))
@@ -124,13 +124,15 @@ RTX.part('widget-transplant', (RTX) => {
           x: x + j * w, y, width: w, height, 'fill-opacity': Math.abs(v / most).toFixed(2)})))
         if (isCard) drawn.push(el('text', {x: x + w / 2, y: y + 17, class: old ? '' : 'transplant-new'}, shown(part)))
         if (gone) drawn.push(el('path', {class: 'transplant-cut', d: `M${x} ${y + height}L${x + width} ${y}`}))
-        if (old) drawn.push(el('rect', {class: `transplant-part${i === one.at ? ' transplant-chosen' : ''}`, x, y, width, height, 'data-part': i}))
+        const pick = i === one.at ? 'transplant-part transplant-chosen' : 'transplant-part'
+        if (old) drawn.push(el('rect', {class: pick, x, y, width, height, 'data-part': i}))
       })
       const [, y, , height] = place(one, Math.max(0, made.length - 1)), chosen = parts[one.at]
       svg.setAttribute('viewBox', `-2 -2 ${WIDE + 4} ${y + (height || 24) + 4}`)
       svg.setAttribute('aria-valuemax', Math.max(1, n))
       svg.setAttribute('aria-valuenow', one.at + 1)
-      svg.setAttribute('aria-valuetext', chosen ? `${chosen.name}${isCard ? `, ${named(made[one.at])}` : ''}${off.has(one.at) ? ', cut out' : ''}` : 'It holds nothing.')
+      svg.setAttribute('aria-valuetext', !chosen ? 'It holds nothing.'
+        : `${chosen.name}${isCard ? `, ${named(made[one.at])}` : ''}${off.has(one.at) ? ', cut out' : ''}`)
       svg.replaceChildren(...drawn)
     }
     function tell(one) {
@@ -140,7 +142,7 @@ RTX.part('widget-transplant', (RTX) => {
         el('i', {style: `width:${(100 * p[i]).toFixed(1)}%`}), el('span', {}, percent(p[i])))))
       const whose = `${now.put ? 'text 1’s' : 'now'}${one.off.size ? `, ${one.off.size} cut` : ''}: `
       words.replaceChildren(...!p ? ['Text 2 is empty: nothing is read.']
-        : [el('span', {}, `own memory: ${one.alone}`), el('br'), whose, el('strong', {}, one.written)])
+        : [el('span', {}, `its own: ${one.alone}`), el('br'), whose, el('strong', {}, one.written)])
     }
 
     // ---- all of it
@@ -153,8 +155,9 @@ RTX.part('widget-transplant', (RTX) => {
       const strange = [...new Set([...left[0], ...left[1]])].slice(0, 8).map(named)
       note.textContent = strange.length ? `Left out, as the models never saw it: ${strange.join(', ')}.` : ''
       clearTimeout(saying)
-      saying = setTimeout(() => said.say(`${note.textContent} ${readers.map((one) => `${one.name} writes “${one.written.slice(0, 8)}”`
-        + `${one.off.size ? `, ${one.off.size} cut out` : ''}`).join('; ')}; by itself ${readers[0].name} “${readers[0].alone.slice(0, 8)}”.`), PAUSE)
+      const told = ({name, written, off}) => `${name} writes “${written.slice(0, 8)}”${off.size ? `, ${off.size} cut out` : ''}`
+      const own = `by itself ${readers[0].name} “${readers[0].alone.slice(0, 8)}”.`
+      saying = setTimeout(() => said.say(`${note.textContent} ${readers.map(told).join('; ')}; ${own}`), PAUSE)
     }
     function use(which, text) {
       const all = [...text]
@@ -166,11 +169,14 @@ RTX.part('widget-transplant', (RTX) => {
     function anew() { now.taken = both[0].length; now.dropped = Math.max(0, both[1].search(/\S+\s*$/)); now.put = true; mend(); show() }
     function pair(next) { now.pair = next % texts.length; texts[now.pair].forEach((text, i) => { fields[i].value = text; use(i, text) }) }
     const back = button('', swap)
-    body.append(el('p', {className: 'live-task', id: help}, 'Drag a letter of text 1 onto a letter of text 2, or press one of each. Press a part of a memory to cut it out.'),
+    body.append(el('p', {className: 'live-task', id: help}, 'Drag a letter of text 1 onto a letter of text 2, '
+      + 'or press one of each. Press a part of a memory to cut it out.'),
       ...boxes.map((box, i) => el('div', {className: 'transplant-line'}, el('span', {}, ['take from', 'drop into'][i]), box)), note,
       el('div', {className: 'transplant-models'}, cards),
-      el('div', {className: 'live-buttons'}, back, button('Mend all', () => { mend(); show() }), button('Other texts', () => { pair(now.pair + 1); anew() })),
-      more('Write the texts', fields.map((field, i) => el('label', {className: 'transplant-own'}, el('span', {}, `Text ${i + 1}`), field))), said.element, ghost)
+      el('div', {className: 'live-buttons'}, back, button('Mend all', () => { mend(); show() }),
+        button('Other texts', () => { pair(now.pair + 1); anew() })),
+      more('Write the texts', fields.map((field, i) => el('label', {className: 'transplant-own'}, el('span', {}, `Text ${i + 1}`), field))),
+      said.element, ghost)
     pair(0)
     show()
   })
