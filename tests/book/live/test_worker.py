@@ -1,7 +1,5 @@
 """The same numbers in the page, in a worker, and wherever workers are forbidden."""
 
-import json
-
 from live.test_train import TRAINING
 
 SETTINGS = {"length": 12, "hidden": 6, "batch": 4, "seed": 3}
