@@ -6,8 +6,6 @@ from functools import partial
 import pytest
 from live.widgets import press, status
 
-POLICY = "<meta http-equiv=Content-Security-Policy content=\"worker-src 'none'\">"
-
 
 @pytest.fixture
 def trainer(widget):
@@ -125,15 +123,6 @@ def test_taken_out_of_the_page_its_worker_ends(trainer):
     page.evaluate("document.querySelector('figure').remove()")
     page.wait_for_timeout(500)
     assert not page.workers
-
-
-def test_where_workers_are_forbidden_it_says_so(trainer):
-    settings = {"cells": ["irnn"], "scale": 3, "clip": 0, "rate": 0.03, "length": 100, "most": 60}
-    page = trainer(head=POLICY, expected="file://|Content Security Policy", **settings)
-    press(page, "Train")
-    wait_for_end(page)
-    assert page.get_by_text("may start no worker").is_visible()
-    assert "diverged" in status(page) and "Diverged" in told(page)[0]
 
 
 def test_controls_that_a_page_leaves_out_are_not_there(trainer):

@@ -1,4 +1,4 @@
-"""The same numbers in the page, in a worker, and wherever workers are forbidden."""
+"""The same numbers in a worker as in the page."""
 
 from pathlib import Path
 

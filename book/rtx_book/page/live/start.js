@@ -32,6 +32,9 @@ RTX.part('start', (RTX) => {
     ])
   }
 
+  // Between two pieces of work the page may paint and answer
+  const pause = () => new Promise((done) => setTimeout(done))
+
   // widget(kind, (body, options, models) => ...) says how a kind of figure is made in the empty element `body`.
   const widget = (kind, make) => { RTX.widgets[kind] = make }
 
@@ -42,7 +45,11 @@ RTX.part('start', (RTX) => {
       const {live, parts, styles, options} = figure.dataset, weights = JSON.parse(figure.dataset.weights || '{}')
       await fetchAll({parts, styles, weights})
       const models = {}
-      for (const [name, hash] of Object.entries(weights)) models[name] = {weights: RTX.unpack(RTX.weights[hash])}
+      for (const [name, hash] of Object.entries(weights)) {
+        models[name] = {weights: RTX.unpack(RTX.weights[hash])}
+        await pause()
+      }
+      await pause()
       const body = el('div', {className: 'live-body', onkeydown: (event) => event.stopPropagation()})  // Jupyter takes keys
       await RTX.widgets[live](body, JSON.parse(options || '{}'), models)
       figure.querySelector('.live-still').after(body)
