@@ -1,6 +1,7 @@
 """Models that read bits in the page beside the library's, what the page knows of parity, and the widget in use."""
 
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -52,10 +53,7 @@ MODELS = {  # and the settings that its weights do not tell
     "linear attention": (lambda: stack(partial(LinearAttention, heads=2), kernel_size=4), {"heads": 2}),
     "DeltaNet": (lambda: stack(partial(DeltaNet, heads=2, kernel_size=None), kernel_size=4), {"heads": 2}),
     "rotary": (lambda: stack(partial(AttentionMixer, heads=1), kernel_size=3), {}),
-    "ALiBi": (
-        lambda: stack(partial(AttentionMixer, heads=2, positions="alibi"), kernel_size=4),
-        {"heads": 2, "positions": "alibi"},
-    ),
+    "ALiBi": (lambda: stack(partial(AttentionMixer, heads=2, positions="alibi")), {"heads": 2, "positions": "alibi"}),
     "stack that reads numbers": (lambda: MixerStack(1, 2, MinGRU, width=6, layers=3), {}),
 }
 RUN = """({weights, settings, bits}) => {
@@ -287,13 +285,7 @@ def test_long_sequences_scroll_in_their_box_and_all_can_be_read(widget):
     assert len({round(left) for left in heads}) == 1 and heads[0] >= 0, "names stay when the table scrolls"
 
 
-PULL = """({weights, told, word, noise, pauses}) => {
-  const lane = new RTX.RopeLane(new RTX.BitReader(matrices(weights), told), noise)
-  return pauses.map((pause) => {
-    const steps = lane.write({word, pause})
-    for (let step; ;) if ((step = steps.next()).done) return step.value
-  })
-}"""
+PULL = Path(__file__).with_name("pull.js").read_text()
 
 
 @pytest.mark.parametrize("name", LANES)
