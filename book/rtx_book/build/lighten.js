@@ -84,8 +84,8 @@ const local = (file, tag) => path.join(path.dirname(file), address(tag))
 function gathered(sheet) {
   const seen = (address) => path.relative(STATIC, path.join(path.dirname(sheet), address)).split(path.sep).join('/')
   return read(sheet).replace(/@charset[^;]*;/g, '')
-    .replace(/@import "([^"]*)";/g, (_, address) => gathered(path.join(path.dirname(sheet), address)))
     .replace(/url\(\s*(["']?)(?!["']?(?:data:|#|https?:|vendor\/))([^"')]+)\1\s*\)/g, (_, quote, address) => `url(${seen(address)})`)
+    .replace(/@import "([^"]*)";/g, (_, address) => gathered(path.join(path.dirname(sheet), address)))
 }
 
 async function bundle(maths) {

@@ -9,7 +9,7 @@ RTX.part('widget-rope', (RTX) => {
 
   // options: word, pause: at first; trained: {word, pause}, the most of the training; lanes: {name: {model, look, carries,
   // and what RTX.BitReader is told}}, of which `carries` names the model that takes its place by the switch
-  RTX.widget('rope', (body, {word: given = 'memory', pause = 0, trained = {word: 12, pause: 60}, lanes}, models) => {
+  RTX.widget('rope', (body, {word: given = 'rope', pause = 0, trained = {word: 12, pause: 60}, lanes}, models) => {
     const random = RTX.random(7), noise = Array.from({length: MOST.pause}, () => 26 + random.below(8))
     const filler = Array.from({length: MOST.word}, () => random.below(26))
     const voiced = voice('live-aside')
