@@ -1,5 +1,6 @@
 """What the rope of the first page needs: its models, and what they have right over the seeds, as a still picture."""
 
+import json
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,11 +10,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from rtx_book.paths import texts
 from rtx_lib.plots.curves import label_lines
 from rtx_lib.plots.style import look
 
-_MODELS: dict[str, dict[str, Any]] = texts("runs/recipes/rope.json")["models"]
+_MODELS: dict[str, dict[str, Any]] = json.loads(
+    Path(__file__).parents[1].joinpath("runs/recipes/rope.json").read_text(encoding="utf-8")
+)["models"]
 LANES = {own["name"]: {"key": key, **own["page"]} for key, own in _MODELS.items()}
 """By name what the page is told of each model; ``key`` is the end of its recipe's name."""
 _PANELS = {"pause": "signs of noise behind a word of six", "letters": "letters of the word, 30 signs of noise"}
