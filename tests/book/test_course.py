@@ -19,7 +19,7 @@ NAMES = [path.stem for path in sorted((ROOT / "tests" / "solutions").iterdir())]
 
 
 def chapters(text):
-    return re.findall(r"\{doc\}`/notebooks/(\w+)`", text)
+    return re.findall(r"(?:\{doc\}`/notebooks/|\]\()(\w+)(?:`|\.ipynb)", text)
 
 
 def test_a_week_names_sections_and_exercises_that_are_there():

@@ -53,7 +53,7 @@ def test_a_larger_model_has_its_name_when_its_rate_is_decided(results, monkeypat
 
 def test_who_runs_again_has_its_name_there(results, monkeypatch):
     monkeypatch.setattr(tuning, "tuned", lambda task, lane, folder: (0.01 if lane == "gru" else None, []))
-    assert raced.choose(results)["again-avx2-race-recall-gru"] == "again-avx2-race-recall-gru-0.01"
+    assert raced.choose(results)["again-avx2-race-parity-gru"] == "again-avx2-race-parity-gru-0.01"
 
 
 def test_the_race_is_made_of_what_has_won(results):
