@@ -21,16 +21,6 @@ LANES = {own["name"]: {"key": key, **own["page"]} for key, own in _MODELS.items(
 _PANELS = {"pause": "signs of noise behind a word of six", "letters": "letters of the word, 30 signs of noise"}
 
 
-def rope_weights(path: Path) -> dict[str, dict[str, np.ndarray]]:
-    """The weights of every model by its name, as ``rtx_book.runs.told`` keeps them."""
-    with np.load(path) as kept:
-        named = {name: kept[name] * kept[f"{name} scale"] for name in kept.files if " " not in name}
-    return {
-        name: {key.partition(".")[2]: array for key, array in named.items() if key.startswith(f"{lane['key']}.")}
-        for name, lane in LANES.items()
-    }
-
-
 def draw_rope(records: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
     """The share of letters right by the pause, and by the length of the word: medians of the seeds, and their range."""
     fig, axes = plt.subplots(2, 1, figsize=(5.8, 5.6))

@@ -59,8 +59,9 @@ def forecasters() -> dict[str, nn.Module]:
 
 
 def ropes() -> dict[str, nn.Module]:
-    """The models of the rope by the ends of their recipes' names."""
-    return _with_weights("rope", {way: build(RECIPES[f"rope-{way}"], 0)[0] for way in rope.MODELS})
+    """The models of the rope by their names on the page."""
+    found = _with_weights("rope", {way: build(RECIPES[f"rope-{way}"], 0)[0] for way in rope.MODELS})
+    return {rope.MODELS[way]["name"]: model for way, model in found.items()}
 
 
 def _with_weights(kind: str, models: dict[str, Any]) -> dict[str, Any]:

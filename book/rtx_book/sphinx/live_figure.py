@@ -25,9 +25,10 @@ from sphinx.util.docutils import SphinxDirective
 from rtx_book.page import live
 from rtx_book.page.figure import as_json, boxed, svg_tree
 from rtx_book.page.live.packing import pack
-from rtx_book.page.live_rope import LANES, describe_rope, draw_rope, rope_weights
+from rtx_book.page.live_rope import LANES, describe_rope, draw_rope
 from rtx_book.page.live_runs import describe_live_runs, draw_live_runs, ghosts
 from rtx_book.records.records import load
+from rtx_book.runs import told
 from rtx_lib.plots import style
 
 RECORDS = {"train": "book/results/live/trainer.json", "rope": "book/results/live/rope.npz"}
@@ -47,7 +48,7 @@ def _rope(path: Path) -> tuple[Any, str, dict[str, Any]]:
 @functools.cache
 def _packed(path: Path) -> dict[str, tuple[str, str]]:
     """By name of the rope's models the hash of its weights, and their script."""
-    return {name: pack(name, own, "int8") for name, own in rope_weights(path).items()} if path.exists() else {}
+    return {name: pack(name, own, "int8") for name, own in told.ropes().items()} if path.exists() else {}
 
 
 class LiveFigure(SphinxDirective):
@@ -68,10 +69,10 @@ class LiveFigure(SphinxDirective):
         path = Path(self.env.srcdir, RECORDS[kind])
         self.env.note_dependency(str(path))
         with style():
-            picture, words, told = {"train": _train, "rope": _rope}[kind](path)
+            picture, words, data = {"train": _train, "rope": _rope}[kind](path)
             still = boxed(svg_tree(picture), words)
         hashes = {name: digest for name, (digest, _) in _packed(path).items()} if kind == "rope" else {}
-        whole = live.figure(kind, still, as_json(options | told), hashes, self.options.get("title"), "|")
+        whole = live.figure(kind, still, as_json(options | data), hashes, self.options.get("title"), "|")
         head, _, tail = whole.partition("|</figcaption>")
         opening, closing = (nodes.raw("", text, format="html") for text in (head, f"</figcaption>{tail}"))
         return [opening, *self.parse_content_to_nodes(), closing]

@@ -41,7 +41,7 @@ def test_the_books_ropes_are_those_of_the_records():
     assert told.weights_file("rope").stat().st_size < 330_000
     task = CopyBehindNoise((6, 6), (60, 60))
     x, y = task.batch("test", 300, torch.Generator().manual_seed(0))
-    for way, model in told.ropes().items():
-        (recorded,) = (r for r in load_records(f"rope-{way}") if r["seed"] == rope.MODELS[way]["seed"])
+    for own, (way, lane) in zip(told.ropes().values(), rope.MODELS.items(), strict=True):
+        (recorded,) = (r for r in load_records(f"rope-{way}") if r["seed"] == lane["seed"])
         wanted = recorded["elsewhere"]["pause 60"]["accuracy"]
-        assert task.metrics(model.eval()(x)[0], y)["accuracy"] == pytest.approx(wanted, abs=0.05)
+        assert task.metrics(own.eval()(x)[0], y)["accuracy"] == pytest.approx(wanted, abs=0.05)
