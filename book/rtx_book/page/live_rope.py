@@ -18,7 +18,7 @@ _MODELS: dict[str, dict[str, Any]] = json.loads(
 )["models"]
 LANES = {own["name"]: {"key": key, **own["page"]} for key, own in _MODELS.items()}
 """By name what the page is told of each model; ``key`` is the end of its recipe's name."""
-_PANELS = {"pause": "signs of noise behind a word of six", "letters": "letters of the word, 30 signs of noise"}
+_PANELS = {"pause": "symbols of noise after a word of six", "letters": "letters of the word, 30 symbols of noise"}
 
 
 def draw_rope(records: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:

@@ -59,6 +59,6 @@ def test_a_reader_writes_a_sentence_switches_the_penalty_and_hears_of_a_strange_
     for text, fault in {" ": "A sentence, please.", "the zebra is": "It does not know “zebra”."}.items():
         box.fill(text)
         wanted = told(long, "with the penalty")
-        assert said() == [f"{fault} Shown is what stood there before. {wanted[0]}", wanted[1]]
+        assert said() == [f"{fault} The last valid input is shown. {wanted[0]}", wanted[1]]
     box.fill("The film is GREAT.")
     assert said() == told("the film is great", "with the penalty")

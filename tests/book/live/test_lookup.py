@@ -109,7 +109,7 @@ def test_what_cannot_be_read_is_told_and_what_stood_there_stays(widget):
     field, before = page.get_by_label("The sequence"), cells(page, "answer")
     for text, fault in FAULTS.items():
         field.fill(text)
-        assert told(page, fault) == f"{fault} Shown is what stood there before."
+        assert told(page, fault) == f"{fault} The last valid input is shown."
         assert field.get_attribute("aria-invalid") == "true" and cells(page, "answer") == before
     field.fill("")
     field.evaluate("(field) => { field.focus(); document.execCommand('insertText', false, 'a'.repeat(10000)) }")

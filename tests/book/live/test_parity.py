@@ -224,7 +224,7 @@ def test_bits_are_typed_pressed_drawn_and_cleared(widget):
     assert digits(page, "odd so far?") == "101"
     told(page, "3 bits, 3 of them ones: odd at the end.")
     area.fill("112")
-    assert told(page, "Bits are 0 or 1, and “2” is neither.").endswith("Shown is what stood there before.")
+    assert told(page, "Bits are 0 or 1, and “2” is neither.").endswith("The last valid input is shown.")
     assert area.get_attribute("aria-invalid") == "true" and digits(page, "bit") == "111"
     press(page, "Add a 0")
     assert digits(page, "bit") == "1110" and area.input_value() == "1110"
@@ -306,7 +306,7 @@ def test_a_rope_that_is_pulled_to_and_fro_is_read_as_the_library_reads_it_whole(
 
 def test_only_a_to_z_make_the_word_and_both_ends_of_the_rope_are_pulled(widget):
     page = widget("rope", context={"reduced_motion": "reduce"})
-    word, noise = (page.get_by_role("slider", name=name) for name in ("Letters of the word", "Signs of noise"))
+    word, noise = (page.get_by_role("slider", name=name) for name in ("Letters of the word", "Symbols of noise"))
     for typed, said, count in (
         ("Né 語😀xyZ", "Only the letters", 4),
         ("שלום", "Type a word", 0),
@@ -350,7 +350,7 @@ def test_the_shortest_row_that_fools_one_alone_is_counted_checked_and_kept(widge
     page.locator(".fool-bit").last.click()
     told(page, "2 bits, 1 one: odd. repeats is fooled")
     line.fill("1" * 121)
-    told(page, "At most 120 bits are read, not 121. Shown is what stood there before.")
+    told(page, "At most 120 bits are read, not 121. The last valid input is shown.")
     press(page, "Clear")
     told(page, "No bits yet")
     who.select_option("flips")

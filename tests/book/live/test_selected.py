@@ -60,7 +60,7 @@ def test_what_is_typed_is_asked_for_and_judged(widget):
     assert field.input_value() == "a.b..n" and answers(page, "asked for") == [["a"], ["b"], ["n"]]
     assert "3 of 6 places hold a letter. Mamba:" in told(page, "3 of 6")
     field.fill("ab?")
-    assert told(page, "Letters go from a to n, and “?” is none").endswith("Shown is what stood there before.")
+    assert told(page, "Letters go from a to n, and “?” is none").endswith("The last valid input is shown.")
     assert field.get_attribute("aria-invalid") == "true" and len(answers(page, "asked for")) == 3
     press(page, "Twice as long")
     assert len(field.input_value()) == 60 and "The training had 4 letters in 28 places" in told(page, "4 of 60")

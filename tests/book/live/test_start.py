@@ -233,7 +233,7 @@ def test_where_a_file_does_not_come_the_picture_stays(page_of_the_site, output, 
 
 VALUES = "all => all.map(one => [...one.querySelectorAll(':checked, [type=range]')].map(own => own.value))"
 START = ["1", "rnn", "0.1", "on"]
-LEFT_OUT = "A part of this link fits nothing in this figure, and was left out."
+LEFT_OUT = "Part of this link does not fit this figure and was left out."
 
 
 @pytest.mark.parametrize(("hash_", "wanted", "whole"), [

@@ -61,6 +61,6 @@ def test_a_reader_writes_and_moves_sentences_and_hears_what_cannot_be_read(widge
         "Anna took the ball to the hall": "A sentence has at most 5 words.",
     }.items():
         box.fill(text)
-        assert said() == f"{fault} Shown is what stood there before." and rows.count() == 3
+        assert said() == f"{fault} The last valid input is shown." and rows.count() == 3
     press(page, "Another story")
     assert page.get_by_label("The question").input_value() == "Where is the lamp"

@@ -9,7 +9,7 @@
 RTX.part('address', (RTX) => {
   const {el} = RTX
   const MOST = 1200, PAUSE = 300  // characters of a figure's state; milliseconds from a change to the address
-  const LEFT_OUT = 'A part of this link fits nothing in this figure, and was left out.'
+  const LEFT_OUT = 'Part of this link does not fit this figure and was left out.'
   const figures = new Map()  // by key, those that stand: {figure, body, start}
 
   const word = (text) => text.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '')

@@ -37,7 +37,7 @@ RTX.part('rope-picture', (RTX) => {
       })
       return made
     }
-    const handles = {word: handle('word', 'Letters of the word', 1), pause: handle('pause', 'Signs of noise', 10)}
+    const handles = {word: handle('word', 'Letters of the word', 1), pause: handle('pause', 'Symbols of noise', 10)}
     svg.append(track, ...cord, marks, specks, beads, names.word, names.pause, handles.word, handles.pause)
 
     // A wide figure has one line; on a phone the noise goes on below the word

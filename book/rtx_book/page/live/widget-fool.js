@@ -1,5 +1,5 @@
 // "Fool it": the reader builds the shortest row of bits after which one trained model says wrongly whether the number of
-// ones is odd, and another rightly. Pair and row stand in the address (address.js), so that a link shows them.
+// ones is odd, and another right. Pair and row are in the address (address.js), so that a link shows them.
 RTX.part('widget-fool', (RTX) => {
   const {el, button, select, voice, BitReader, bitsOf, parities, firstAlone, Found, mostFool} = RTX
   const PAUSE = 500, WORD = ['even', 'odd'], TIMES = {1: '1', 2: '2', 4: '4', 8: '8', 16: '16', 32: '32'}
@@ -30,7 +30,7 @@ RTX.part('widget-fool', (RTX) => {
         line.setAttribute('aria-invalid', String(Boolean(fault)))
         if (!fault) { read(typed); return }
         clearTimeout(saying)
-        voiced.say(`${fault} Shown is what stood there before.`)
+        voiced.say(`${fault} The last valid input is shown.`)
       }})
     const put = (next) => {
       line.value = next.slice(0, mostFool).join('')
@@ -62,7 +62,7 @@ RTX.part('widget-fool', (RTX) => {
         address.value = link
         address.hidden = false
         address.select()
-        voiced.say('Your browser copies nothing for this page: copy the link from the field.')
+        voiced.say('Your browser does not let this page copy: take the link from the field.')
       }
     }
 
@@ -134,8 +134,8 @@ RTX.part('widget-fool', (RTX) => {
       [fooled, other].forEach((name, role) => { who[role].querySelector('select').value = slug(name) })
       const few = least[fooled]?.[other]
       goal.replaceChildren('Is the number of ones odd? Find the shortest row after which ', el('strong', {}, fooled),
-        ' says it wrongly and ', el('strong', {}, other),
-        ` rightly. ${few ? `It can be done with ${some(few, 'bit')}.` : `No row of up to ${some(tried, 'bit')} does it.`}`)
+        ' is wrong and ', el('strong', {}, other),
+        ` is right. ${few ? `${some(few, 'bit')} ${few === 1 ? 'is' : 'are'} enough.` : `No row of up to ${some(tried, 'bit')} does it.`}`)
       shorter.hidden = !alone() || alone() === bits.length
       shorter.textContent = `Cut after ${some(alone(), 'bit')}`
       copy.textContent = 'Copy a link to this'

@@ -22,7 +22,7 @@ RTX.part('widget-looks', (RTX) => {
       if (!fault) read = typed
       input.setAttribute('aria-invalid', String(Boolean(fault)))
       const {A, logits} = made[chosen].read(read.map((word) => ids.get(word))), p = softmax(logits), best = largest(p)
-      says.textContent = (fault && `${fault} Shown is what stood there before. `)
+      says.textContent = (fault && `${fault} The last valid input is shown. `)
         + `Verdict: ${verdicts[best]} (${percent(p[best])}). Mean cosine of two looks: ${alike(A).toFixed(2)}.`
       rows.replaceChildren(...A.map((a, r) => el('li', {}, el('span', {className: 'looks-name'}, `look ${r + 1}`),
         read.map((word, t) => el('span', {className: 'looks-word', style: `--share:${(100 * a[t]).toFixed(1)}%`}, word,

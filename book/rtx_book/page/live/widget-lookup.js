@@ -51,7 +51,7 @@ RTX.part('widget-lookup', (RTX) => {
       const all = [...next.replace(GAP, '')], fault = faultOf(all), last = {}
       field.setAttribute('aria-invalid', String(Boolean(fault)))
       clearTimeout(saying)
-      if (fault) { said.say(`${fault} Shown is what stood there before.`); return }
+      if (fault) { said.say(`${fault} The last valid input is shown.`); return }
       typed = all
       asked = []
       typed.forEach((c, t) => {

@@ -25,7 +25,7 @@ RTX.part('widget-parity', (RTX) => {
       area.setAttribute('aria-invalid', String(Boolean(fault)))
       if (!fault) { read(typed, typed.length); return }
       clearTimeout(saying)
-      voiced.say(`${fault} Shown is what stood there before.`)
+      voiced.say(`${fault} The last valid input is shown.`)
     }})
     const put = (next, at = 1) => {
       area.value = next.join('')

@@ -74,7 +74,7 @@ RTX.part('widget-rope', (RTX) => {
       if (queue.length) frame = requestAnimationFrame(slice)
       else saying = setTimeout(tell, PAUSE)
     }
-    const tell = () => voiced.say(`${plural(now.word.length, 'letter')}, ${plural(now.pause, 'sign')} of noise. `
+    const tell = () => voiced.say(`${plural(now.word.length, 'letter')}, ${plural(now.pause, 'symbol')} of noise. `
       + `${rows.map((lane) => `${modelOf(lane)} ${lane.right.textContent}`).join(', ')}.`)
 
     // ---- the rope

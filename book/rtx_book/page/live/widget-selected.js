@@ -50,7 +50,7 @@ RTX.part('widget-selected', (RTX) => {
         : other ? `Letters go from a to ${letters.at(-1)}, and “${other}” is none of them.` : ''
       field.setAttribute('aria-invalid', String(Boolean(fault)))
       clearTimeout(saying)
-      if (fault) { said.say(`${fault} Shown is what stood there before.`); return }
+      if (fault) { said.say(`${fault} The last valid input is shown.`); return }
       typed = next
       wanted = [...typed].filter((c) => c !== BLANK)
       let last = Infinity

@@ -29,7 +29,7 @@ RTX.part('widget-story', (RTX) => {
     function read() {
       const typed = lines(), sentences = typed.map(parts), fault = faultOf(sentences)
       story.setAttribute('aria-invalid', String(Boolean(fault)))
-      said.textContent = fault ? `${fault} Shown is what stood there before.` : ''
+      said.textContent = fault ? `${fault} The last valid input is shown.` : ''
       news = said.textContent
       if (!fault) show(typed, sentences)
       tell()
