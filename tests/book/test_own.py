@@ -1,5 +1,6 @@
 """The three cases of *Your own sequence* run as they stand, on files that lie in the repository."""
 
+import itertools
 import re
 import shutil
 import subprocess
@@ -33,4 +34,6 @@ def test_a_case_runs_and_prints_what_its_page_shows(tmp_path, case):
 
 def test_the_page_shows_the_files():
     page = (ROOT / "book" / "own.md").read_text(encoding="utf-8")
-    assert all(f"{{literalinclude}} own/{case}.{end}" in page for case in CASES for end in ("py", "out"))
+    for case, (mark, end) in itertools.product(CASES, (("python", "py"), ("text", "out"))):
+        text = (OWN / f"{case}.{end}").read_text(encoding="utf-8").rstrip()
+        assert f"```{mark}\n{text}\n```" in page
