@@ -59,6 +59,7 @@ def clean_notebook(notebook: Mapping[str, Any]) -> dict[str, Any]:
         if HIDDEN & set(tags):
             cell["metadata"]["tags"] = sorted({*tags, "remove-cell"})
         if cell["cell_type"] == "code":
+            cell["source"] = re.sub(r"\A# @title .*\n", "", source(cell))  # what Colab and JupyterLab show of a fold
             outputs = [LIVE_NOTE] if "live" in tags else cell["outputs"]
             cell["outputs"] = [told_anew(output) for output in outputs if WIDGET not in output.get("data", {})]
     page["cells"] = [with_solution(cell) for cell in page["cells"]]
@@ -72,8 +73,7 @@ def with_solution(cell: dict[str, Any]) -> dict[str, Any]:
             if not shown["code"]:
                 return {"cell_type": "markdown", "id": cell["id"], "metadata": {}, "source": shown["fold"]}
             said = {"output_type": "stream", "name": "stdout", "text": shown["said"]}
-            others = [other for other in cell["outputs"] if other is not output]
-            return cell | {"source": shown["code"], "outputs": [said, *others]}
+            return cell | {"source": shown["code"], "outputs": [said, *(o for o in cell["outputs"] if o is not output)]}
     return cell
 
 

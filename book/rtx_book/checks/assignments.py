@@ -54,7 +54,7 @@ def assignment(chapter: str, seed: int, notebook: dict[str, Any], otter: bool = 
             solved = f"### BEGIN SOLUTION\n{made}{answer} = {given}\n### END SOLUTION"
             said = {"check": check, "answer": answer, "chapter": chapter, "seed": seed}
             cells += (_otter if otter else _nbgrader)(cell, source[: found.start()] + solved, said)
-        elif not re.match(r"checks\.(?:solution|ask)\(", source):
+        elif not re.search(r"^checks\.(?:solution|ask)\(", source, re.M):
             cells.append(cell | {"source": re.sub(r'^profile = "book"', 'profile = "smoke"', source)})
     return notebook | {"cells": [{"id": f"raw-{place}"} | cell for place, cell in enumerate(cells)]}
 

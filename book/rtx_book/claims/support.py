@@ -147,7 +147,7 @@ def sources(number: int, code: str) -> list[tuple[str, str, str]]:
 
 def with_solution(page: str, kind: str, text: str) -> list[tuple[str, str]]:
     """A cell, and what it shows if it is one of a solution or a field: their code, and what the solution says."""
-    if kind != "code" or not (asked := re.fullmatch(r"checks\.(solution|ask)\((\d+)\)", text)):
+    if kind != "code" or not (asked := re.search(r"^checks\.(solution|ask)\((\d+)\)$", text, re.M)):
         return [(kind, text)]
     parts = re.split(r"^```python.*?\n(.*?)^```$", solution_text(page, asked[2]), flags=re.M | re.S)
     told = [("markdown", part) for part in parts[::2] if part.strip() and asked[1] == "solution"]

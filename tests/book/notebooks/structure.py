@@ -46,7 +46,7 @@ FOLDED = re.compile(r"<details.*?</details>", flags=re.S)  # an answer to a gues
 SPHINX = re.compile(r"\{[\w:]+\}`|^[`:]{3,}\{|^\([\w-]+\)=$|\$\$ *\(\w", flags=re.M)  # a role, a directive, a label
 NUMBERED = re.compile(r'^<a id="(eq-[\w-]+)"></a>\n\$\$\n[^$]+\n\\tag\{(\d+)\}\n\$\$$', flags=re.M)
 ASKED = {"exercise", "hide-cell"}
-SOLUTION = re.compile(r"checks\.solution\(\d\)")
+SOLUTION = re.compile(r"# @title .*\nchecks\.solution\(\d\)")
 ANSWER = re.compile(r"\bask\((?:check|lambda)|\bright=.*(?:slips|label)=|def \w*solution|<summary>(?:Solution|Answer)")
 MACHINE_PATH = re.compile(
     r"(?<![\w.~$})/])/(?:home|root|tmp|Users|work|opt|usr|var|mnt|srv|data|content)/\w|(?<!\w)[A-Za-z]:\\\w"
@@ -67,7 +67,7 @@ def is_shown(cell: Mapping[str, Any]) -> bool:
 
 
 def lines(cell: Mapping[str, Any]) -> int:
-    return sum(bool(line.strip()) for line in source(cell).splitlines())
+    return sum(bool(line.strip()) and not line.startswith("# @title ") for line in source(cell).splitlines())
 
 
 def calls(code: ast.AST) -> set[str]:
@@ -100,13 +100,15 @@ def has_no_outputs(notebook: Notebook) -> list[str]:
 
 
 def has_clean_metadata(notebook: Notebook) -> list[str]:
-    """The kernel is `python3`; no version of the author's Python, no trace of a run; hidden code is folded."""
+    """The kernel is `python3`; no version of the author's Python, no trace of a run; hidden code is a titled fold."""
     wanted = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
     faults = [] if notebook["metadata"] == wanted else [f"metadata is {notebook['metadata']}, must be {wanted}"]
     for number, cell in enumerate(notebook["cells"], start=1):
         others = {key: value for key, value in cell["metadata"].items() if key != "tags"}
         if others != (FOLDED_CODE if tags(cell) & HIDDEN else {}):
             faults.append(f"cell {number} has metadata {others}; a hidden one has {FOLDED_CODE}, others none")
+        if source(cell).startswith("# @title ") != bool(tags(cell) & HIDDEN):
+            faults.append(f"cell {number}: a hidden cell, and no other, begins with a title: # @title ...")
     return faults
 
 

@@ -28,8 +28,8 @@ def test_bootstrap_is_the_same_everywhere():
 
 
 def code(text, *tags):
-    cell = v4.new_code_cell(text)
     folded = structure.FOLDED_CODE if structure.HIDDEN.intersection(tags) else {}
+    cell = v4.new_code_cell(f"# @title Fold\n{text}" if folded else text)
     return cell | {"metadata": folded | ({"tags": list(tags)} if tags else {})}
 
 
