@@ -116,8 +116,11 @@ RTX.part('controls', (RTX) => {
     return look
   }
 
+  // A word of the reader's as it is quoted: a very long one fills no page
+  const brief = (word, most = 40) => word.length > most ? `${[...word.slice(0, 2 * most)].slice(0, most).join('')}…` : word
+
   // Whether the reader asked for pictures that do not move.
   const still = () => matchMedia('(prefers-reduced-motion: reduce)').matches
 
-  Object.assign(RTX, {el, id, range, radios, check, select, button, more, kept, keptDrawing, voice, sight, still})
+  Object.assign(RTX, {el, id, range, radios, check, select, button, more, kept, keptDrawing, voice, sight, brief, still})
 })

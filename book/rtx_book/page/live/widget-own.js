@@ -12,7 +12,7 @@ RTX.part('widget-own', (RTX) => {
 
     // ---- what the reader does
     const plain = {spellcheck: false, autocomplete: 'off', autocapitalize: 'off', dir: 'auto', 'data-unkept': ''}
-    const field = el('textarea', {rows: 5, value: given, ...plain, oninput: () => {
+    const field = el('textarea', {rows: 3, value: given, ...plain, oninput: () => {
       clearTimeout(typing)
       typing = setTimeout(begin, PAUSE)
     }})
