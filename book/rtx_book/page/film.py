@@ -27,7 +27,7 @@ def film(
     *,
     labels: Sequence[str],
     alt: str,
-    start: int = 0,
+    start: int = -1,
     fps: float = 6,
     caption: str | None = None,
     title: str | None = None,
@@ -52,7 +52,7 @@ def film(
     alt
         What the film shows, in words: the finding.
     start
-        Index of the frame shown first.
+        Index of the frame shown first: the last, of which a title speaks, if nothing is said. Play begins anew there.
     fps
         Frames per second when played.
     caption
@@ -78,7 +78,7 @@ def film(
         (group,) = (element for element in root.iter("g") if element.get("id", "").partition("-")[2] == gid)
         _mark(group, artist, k, moves[k][start])
 
-    head = control(name, labels, start, button='<button type="button">Play</button>')
+    head = control(name, labels, range(len(labels))[start], button='<button type="button">Play</button>')
     told = {"labels": list(labels), "moves": moves, "pause": round(1000 / fps)}
     content = f"{head}{boxed(root, text, wide=wide)}{scripted('film')}"
     return in_page(content, caption, "film", title=title, film=told)

@@ -102,13 +102,12 @@ def order_explorer(text: str, order: Sequence[int], *, title: str | None = None,
     first = boxed(svg_tree(draw_order(words, chosen)), describe_order(words, chosen))
     content = (
         f'<div class="order-still">{first}</div><div class="order-box" onkeydown="event.stopPropagation()" hidden>'
-        '<div class="given"><label><span>sentence</span> '
-        f'<input type="text" value="{html.escape(text)}" maxlength="70" '
-        'autocomplete="off" spellcheck="false"></label>'
-        f'<div class="ways" role="group" aria-label="orders">{buttons}</div></div>'
         "<p>Press the words in the order of their prediction; the others are context.</p>"
         '<div class="words" role="group" aria-label="words of the sentence"></div>'
-        '<p class="said" role="status"></p><ol class="asked"></ol><div class="masks"></div></div>'
+        '<p class="said" role="status"></p><div class="masks"></div><ol class="asked"></ol>'
+        f'<div class="given"><label><span>sentence</span> <input type="text" value="{html.escape(text)}" '
+        'maxlength="70" autocomplete="off" spellcheck="false"></label>'
+        f'<div class="ways" role="group" aria-label="orders">{buttons}</div></div></div>'
     )
     script = scripted("orders", "figure", "order_masks")
     return in_page(content + script, caption, "orders", title=title, order=chosen, most=MOST_WORDS)

@@ -68,8 +68,7 @@ def draw_windows() -> Figure:
         look: dict[str, Any] = {"color": _NEAR, "linewidth": 4.5} if lit else {"color": GREY, "linewidth": 2}
         ends = np.array([t - window + 0.62, t + 0.38])
         ax.plot(ends, [y, y], linestyle="-" if lit else (0, (3, 1.5)), marker="|", markersize=10, **look)
-        bold = "bold" if lit else "normal"
-        word(ax, ends.mean(), y - 0.34, f"window of $h_{{{t}}}$", fontsize=12, fontweight=bold)
+        word(ax, ends.mean(), y - 0.34, f"window of $h_{{{t}}}$", fontsize=12, fontweight="bold" if lit else "normal")
     blank(ax, (-1.45, length + 0.45), (-2.07, above + 3.2))
     return fig
 

@@ -173,14 +173,16 @@ def draw_lane_lines(
     for i, (lane, (x, y)) in enumerate(curves.items()):
         ax.plot(x, np.maximum(y, floor), markevery=(i % every, every), label=lanes[lane], **look(lane))
     ax.set(**axes)
+    if floor and floor > ax.get_ylim()[0]:
+        baseline(ax, floor, "this or less", at=0.3)
     label_lines(ax)
     return fig
 
 
-def draw_lane_slopes(
-    values: Mapping[str, Sequence[float]], lanes: Lanes, sides: tuple[str, str], ylabel: str
-) -> Figure:
-    """How a change turns the order of the lanes: a line for each from its value before, at the left, to that after.
+def draw_lane_slopes(values: Mapping[str, Sequence[float]], lanes: Lanes, sides: Sequence[str], ylabel: str) -> Figure:
+    """How a change turns the order of the lanes: a line for each from its place before, at the left, to that after.
+
+    The best stands on top, and beside both ends the values.
 
     Parameters
     ----------
@@ -191,15 +193,18 @@ def draw_lane_slopes(
     sides
         What stands below the left and the right ends.
     ylabel
-        What the values are.
+        What the values are: better where larger if :func:`rtx_book.words.rises` says so of this word.
     """
-    fig, ax = plt.subplots(figsize=(5.8, 4.6))
-    for lane, own in values.items():
-        ax.plot([0, 1], own, markevery=(0, 1), label=lanes[lane], **look(lane))
-    ax.set_xticks([0, 1], sides)
-    ax.set(xlim=(-0.08, 1.04), ylabel=ylabel)
-    ax.grid(axis="x", alpha=0)
-    label_lines(ax, fontsize=10.5)
+    fig, ax = plt.subplots(figsize=(5.8, 1.1 + 0.23 * len(values)))
+    table = np.array([*values.values()], dtype=float)
+    places = (-table if rises(ylabel) else table).argsort(axis=0, kind="stable").argsort(axis=0)
+    for lane, own, ends in zip(values, table, places, strict=True):
+        ax.plot([0, 1], ends, markevery=(0, 1), **look(lane))
+        ax.text(-0.06, ends[0], three(own[0]), ha="right", va="center", fontsize=10.5)
+        ax.text(1.06, ends[1], f"{three(own[1])}  {lanes[lane]}", va="center", fontsize=10.5)
+    rows_from_above(ax, [str(place) for place in range(1, len(values) + 1)], 10.5)
+    ax.set(xlim=(-0.35, 2.7), xticks=[0, 1], xticklabels=sides, ylabel=f"place by {ylabel}")
+    ax.grid(visible=False)
     return fig
 
 
@@ -538,10 +543,9 @@ def fields(tasks: Tasks, lanes: Lanes, results: Results) -> dict[str, Any]:
         task: {lane: [own[part] for part in parts] for lane, own in results[task].items() if own["median"] is not None}
         for task in tasks
     }
-    said = {
-        task: {k: own[k] for k in ("name", "label", "line")} | {"rises": rises(own["metric"])}
-        for task, own in tasks.items()
-    }
+    said = {}
+    for task, own in tasks.items():
+        said[task] = {k: own[k] for k in ("name", "label", "line")} | {"rises": rises(own["metric"])}
     return {"tasks": said, "lanes": {lane: [lanes[lane], look(lane)["color"]] for lane in lanes}, "results": found}
 
 

@@ -37,7 +37,7 @@ def configure(app: Sphinx, config: Config) -> None:
         config.html_baseurl = config.html_baseurl or f"https://{match[1].lower()}.github.io/{match[2]}/"
     config.ogp_site_url = config.html_baseurl
     if not config.html_baseurl:
-        config.ogp_image = None  # a link preview needs absolute addresses; so do search engines
+        config.ogp_image, config.ogp_custom_meta_tags = None, []  # these need absolute addresses, as does search
 
 
 def other_libraries(app: Sphinx, env: Any, node: nodes.Node, content: nodes.Node) -> nodes.Node | None:

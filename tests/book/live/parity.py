@@ -13,6 +13,11 @@ BAR = 1e-10  # of the largest entry; both sides compute in float64
 IN_THE_PAGE = Path(__file__).with_name("parity-in-the-page.js").read_text()
 
 
+def script(name):
+    """What a test runs in a page, from a file of this folder."""
+    return Path(__file__).with_name(f"{name}.js").read_text()
+
+
 def flat(tensor):
     """A tensor's numbers as one list."""
     return tensor.detach().double().reshape(-1).tolist()

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 import torch
-from live.parity import BAR, arrays, disturb, error
+from live.parity import BAR, arrays, disturb, error, script
 
 from rtx_lib.diagnostics.gradients import record_states
 from rtx_lib.layers import GRU, LSTM, RNN
@@ -15,15 +15,7 @@ LAYERS["GRU, both"] = partial(GRU, reset="before", update="replaces")
 SIZES = [(1, 1, 1), (3, 5, 2), (7, 4, 3), (12, 33, 1)]  # D, H, layers
 GATES = {LSTM: "ifgo", GRU: "rzn"}
 
-READ = """({weights, options, x}) => {
-  const model = new RTX.Recurrent(matrices(weights), options), out = {h: [], c: [], gates: []}
-  for (const v of x) {
-    const {h, layers} = model.read(v)
-    if (h !== layers.at(-1).h) throw new Error('h is not the last layer\\'s')
-    for (const name in out) out[name].push(layers.map((layer) => lists(layer[name] || {})))
-  }
-  return out
-}"""
+READ = script("recurrent-read")
 
 
 def far(page, layer, steps=11):

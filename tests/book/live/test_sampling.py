@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from live.parity import BAR, arrays, disturb, error
+from live.parity import BAR, arrays, disturb, error, script
 from live.widgets import GIVEN, LETTERS, V, press, status
 
 from rtx_lib.diagnostics.context import stream_losses
@@ -41,21 +41,7 @@ def test_what_is_cut_is_what_the_library_cuts(live, double, monkeypatch, way):
 
 def test_a_text_grows_and_shrinks_and_a_dart_falls_by_the_shares(live, double):
     model, ids = disturb(Readout(LSTM(V, 6), V), 0.4), [1, 2, 3, 0, 5, 7, 2]
-    found = live(*PARTS).evaluate(
-        """({weights, ids}) => {
-          const text = new RTX.Written(RTX.character(matrices(weights)))
-          text.begin([3, 4])
-          text.begin([...ids.slice(0, 4), 6])
-          text.add(6)
-          text.back()
-          text.begin(ids.slice(0, 4))
-          for (const id of ids.slice(4)) text.add(id)
-          const share = {order: [2, 0, 1], p: [0.25, 0.25, 0.5], kept: 2}
-          return {bits: text.rows.map(({bits}) => bits), logits: [...text.logits],
-                  falls: [0, 0.49, 0.51, 0.99].map((u) => RTX.fall(share, u)), entropy: RTX.entropy(share.p)}
-        }""",
-        {"weights": arrays(model), "ids": ids},
-    )
+    found = live(*PARTS).evaluate(script("sampling-text"), {"weights": arrays(model), "ids": ids})
     bits = stream_losses(model, torch.tensor(ids), segment=7)[1:] / math.log(2)
     assert error(found["bits"][1:], bits) < BAR and error(found["logits"], model(torch.tensor([ids]))[0][0, -1]) < BAR
     assert found["falls"] == [2, 2, 0, 0] and found["entropy"] == 1.5

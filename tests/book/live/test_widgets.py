@@ -51,3 +51,14 @@ def test_colours_are_told_apart_in_light_and_dark(widget, axe_script, kind):
 def test_without_a_script_the_still_picture_is_there(widget):
     page = widget(KINDS[0], ready=False, context={"java_script_enabled": False})
     assert page.get_by_role("img", name="A line rises.").is_visible()
+
+
+DRAWN = [("integrator", "input", "0k" * 64), ("forecast", "drawn", "rs0a" * 72), ("scene", "scene", "3-0-2-4_7-1-15-2")]
+
+
+@pytest.mark.parametrize(("kind", "name", "text"), DRAWN)
+def test_a_link_brings_a_drawing_again_and_nothing_else(widget, kind, name, text):
+    held = widget(kind).locator(f"input[name={name}]")
+    given = [text, text[:-1], "-1" * 64, "zz" * 144, "é🙂"]
+    told = held.evaluate("({held}, all) => all.map((text) => [held.set(text), held.get()])", given)
+    assert told == [[one == text, text] for one in given]

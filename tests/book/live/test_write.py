@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from live.parity import BAR, arrays, disturb, error
+from live.parity import BAR, arrays, disturb, error, script
 from live.widgets import LETTERS, V, gpt, two_readers
 
 from rtx_book.pictures.transformer_xl import draw_expected, draw_saved
@@ -54,18 +54,7 @@ def test_bits_of_a_text_are_torchs(live, double, name):
 
 def test_text_is_read_on_where_it_grew_and_anew_where_it_changed(live, double):
     page = live(*PARTS)
-    steps = page.evaluate(
-        """({weights, characters}) => {
-          const reading = new RTX.Reading(RTX.character(matrices(weights)), characters), told = []
-          for (const text of ['abc', 'abcd', 'abXcd', 'abc', '', 'a\\ufffdb']) {
-            const left = reading.begin(text)
-            while (reading.step());
-            told.push([left, reading.rows.length, reading.rows.map(({c}) => c).join('')])
-          }
-          return told
-        }""",
-        {"weights": arrays(one()), "characters": LETTERS},
-    )
+    steps = page.evaluate(script("write-steps"), {"weights": arrays(one()), "characters": LETTERS})
     assert steps == [[3, 3, "abc"], [1, 4, "abcd"], [0, 4, "abcd"], [3, 3, "abc"], [0, 0, ""], [2, 2, "ab"]]
 
 
@@ -73,14 +62,7 @@ def test_models_that_read_in_turns_pay_what_each_pays_alone(live, double):
     models = {"a": disturb(one(), 0.4), "b": disturb(one("Transformer-XL").eval(), 0.4)}
     (ids, _), settings = letters(23), MODELS["Transformer-XL"][1]
     runs = live(*PARTS).evaluate(
-        """({weights, settings, ids}) => {
-          const models = Object.fromEntries(Object.entries(weights).map(([name, own]) =>
-            [name, RTX.character(matrices(own), settings)]))
-          const comparison = new RTX.Comparison(models, ids, 5)
-          let steps = 1
-          while (comparison.step()) steps++
-          return [comparison.runs, steps]
-        }""",
+        script("write-turns"),
         {"weights": {k: arrays(model) for k, model in models.items()}, "settings": settings, "ids": ids.tolist()},
     )
     assert runs[1] == 9 * 5  # rounds of turns
@@ -91,19 +73,7 @@ def test_models_that_read_in_turns_pay_what_each_pays_alone(live, double):
 
 
 def test_slices_leave_the_page_to_the_reader_and_can_be_ended(live):
-    told = live(*PARTS).evaluate(
-        """() => new Promise((done) => {
-          let steps = 0, others = 0, ended = 0
-          const wait = (ms) => { const until = performance.now() + ms; while (performance.now() < until); }
-          const other = setInterval(() => others++, 0)
-          const stop = RTX.slices(() => { ended++; return true }, () => { ended = -1000 })
-          setTimeout(stop, 30)
-          RTX.slices(() => { wait(3); return ++steps < 40 }, () => setTimeout(() => {
-            clearInterval(other)
-            done([steps, others, ended])
-          }, 60))
-        })"""
-    )
+    told = live(*PARTS).evaluate(script("write-slices"))
     assert told[0] == 40 and told[1] >= 3 and told[2] > 0
 
 

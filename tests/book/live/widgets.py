@@ -201,6 +201,7 @@ GIVEN = {  # of each kind: what `play` is given
     "guess": lambda: {"models": lstm(), "characters": LETTERS, "passages": ["abc fed", "cab dead"], "given": 4},
     "fool": lambda: parity() | {"least": {"repeats": {"flips": 2}}, "tried": 9},
     "gates": lambda: {"pulses": {3: 1, 7: 1}},
+    "own": lambda: {"text": "a bed, a cab; " * 60, "limit": 1},
     "integrator": lambda: {"input": "step"},
     "pulses": lambda: {"u": 0.9, "pulses": {3: 1}},
     "scan-tree": lambda: {"u": -0.7},

@@ -125,6 +125,9 @@ def test_every_button_opens_a_file_of_the_repository(pages):
     assert not [name for name, page in pages.items() if "OWNER/REPOSITORY" in page.text]
     picture = pages[chapters[0]].soup.find("meta", property="og:image")["content"]
     assert picture.startswith("https://example-org.github.io/example-repo/")
+    for name in ("index.html", "book/intro.html"):  # a link to the whole site has a preview, too
+        assert pages[name].soup.find("meta", property="og:image")["content"] == picture
+        assert pages[name].soup.find("meta", attrs={"name": "twitter:card"})
 
 
 @pytest.mark.weekly

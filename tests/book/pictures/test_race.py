@@ -75,13 +75,15 @@ def test_lines_have_their_names_and_a_floor() -> None:
     (ax,) = race.draw_lane_lines(curves, LANES, **settings).axes
     assert (ax.get_yscale(), ax.get_xlabel()) == ("log", "step")
     assert ax.get_lines()[0].get_ydata().tolist() == [1.0, 1e-6, 1e-2], "what is smaller is drawn at the floor"
-    assert {"RNN", "TCN"} == set(words(ax))
+    assert {"RNN", "TCN", "this or less"} == set(words(ax))
 
 
-def test_slopes_go_from_the_value_before_to_that_after() -> None:
+@pytest.mark.parametrize(("metric", "places"), [("accuracy", [[1, 0], [0, 1]]), ("mse", [[0, 1], [1, 0]])])
+def test_slopes_go_from_the_place_before_to_that_after(metric: str, places: list[list[int]]) -> None:
     values = {"rnn": [0.5, 0.9], "tcn": [0.6, 0.7]}
-    (ax,) = race.draw_lane_slopes(values, LANES, ("one rate", "each its own"), "accuracy").axes
-    assert [line.get_ydata().tolist() for line in ax.get_lines()] == [*values.values()]
+    (ax,) = race.draw_lane_slopes(values, LANES, ("one rate", "each its own"), metric).axes
+    assert [list(line.get_ydata()) for line in ax.get_lines()] == places
+    assert {"0.5", "0.9  RNN", "0.6", "0.7  TCN"} == set(words(ax))
     assert [label.get_text() for label in ax.get_xticklabels()] == ["one rate", "each its own"]
 
 

@@ -66,6 +66,15 @@ RTX.part('controls', (RTX) => {
   // as a text, '' for nothing; `set` takes such a text, which may be anything, and says false where it is of no use.
   const kept = (name, get, set) => Object.assign(el('input', {type: 'hidden', name}), {held: {get, set}})
 
+  // What was drawn, n whole numbers from 0 on, two signs each; get() gives null where nothing was
+  const keptDrawing = (name, n, most, get, set) => kept(name,
+    () => (get() ?? []).map((v) => Math.round(v).toString(36).padStart(2, '0')).join(''), (text) => {
+      const drawn = (text.match(/../g) ?? []).map((two) => parseInt(two, 36))
+      const fits = text.length === 2 * n && drawn.every((v) => v >= 0 && v <= most)
+      if (fits) set(drawn)
+      return fits || !text
+    })
+
   // What changed, in words: to be read by all, and said aloud. With `now` false at most every six seconds, but then
   // the last word is said when the six seconds are over. 'live-aside' is for the ear alone.
   function voice(own = '') {
@@ -107,8 +116,11 @@ RTX.part('controls', (RTX) => {
     return look
   }
 
+  // A word of the reader's as it is quoted: a very long one fills no page
+  const brief = (word, most = 40) => word.length > most ? `${[...word.slice(0, 2 * most)].slice(0, most).join('')}…` : word
+
   // Whether the reader asked for pictures that do not move.
   const still = () => matchMedia('(prefers-reduced-motion: reduce)').matches
 
-  Object.assign(RTX, {el, id, range, radios, check, select, button, more, kept, voice, sight, still})
+  Object.assign(RTX, {el, id, range, radios, check, select, button, more, kept, keptDrawing, voice, sight, brief, still})
 })

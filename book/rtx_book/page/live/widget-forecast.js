@@ -2,7 +2,7 @@
 // of the forecasts along the series, and looks for its season.
 RTX.part('widget-forecast', (RTX) => {
   const {el, range, check, select, more, voice, swatch, autocorrelation, withoutTrend, seasonOf, seasonal} = RTX
-  const L = 96, H = 24, N = 144, LAGS = 48, PAUSE = 250, SLICE = 12, NAIVE = 'seasonal naive'
+  const L = 96, H = 24, N = 144, LAGS = 48, PAUSE = 250, SLICE = 12, NAIVE = 'seasonal naive', FINE = 1000
   const LANES = {[NAIVE]: 'seasonal-naive', NLinear: 'nlinear', GRU: 'gru', Transformer: 'transformer'}
   const PLAIN = 'GRU, level left in', instance = {norm: 'instance', heads: 4}
   const READS = {GRU: instance, Transformer: instance, [PLAIN]: {norm: null}}  // NLinear takes the last value out
@@ -71,7 +71,7 @@ RTX.part('widget-forecast', (RTX) => {
     // ---- pictures
     const hint = el('p', {className: 'forecast-hint', id: RTX.id('draw')}, 'Draw on the series with mouse or finger; drag '
       + 'the flag to move the start. By keyboard: arrows move along the series and change its value, with Shift they take it along.')
-    const change = (values, at) => { now.values = values; now.at = at; measure(); show() }
+    const change = (values, at) => { Object.assign(now, {values, at, drawn: true}); measure(); show() }
     const picture = RTX.forecastPicture({hint: hint.id, lookback: L, horizon: H, change,
       move(at) { now.at = at; show() }, begin(at) { from.set(at - L); go(at) }})
     const pick = (lag) => { slider.set(lag - 1); look(lag) }
@@ -131,10 +131,13 @@ RTX.part('widget-forecast', (RTX) => {
     function put(name) {
       const chance = RTX.random(1), step = MADE[name]?.(chance.normal)
       const values = Array.from({length: N}, (_, t) => step && Math.max(1, Math.min(99, step(t))))
-      Object.assign(now, step ? {...CANVAS, values} : measured(series[name]))
+      Object.assign(now, step ? {...CANVAS, values} : measured(series[name]), {drawn: false})
       measure()
       show()
     }
+    const share = (v) => FINE * (v - now.from) / (now.to - now.from), value = (k) => now.from + (now.to - now.from) * k / FINE
+    const kept = RTX.keptDrawing('drawn', N, FINE, () => now.drawn ? now.values.map(share) : null,
+      (levels) => change(levels.map(value), now.at))
     body.append(
       el('div', {className: 'live-controls'}, select('Series:', Object.fromEntries(names_of.map((name) => [name, name])), opened, put),
         from.label),
@@ -146,7 +149,7 @@ RTX.part('widget-forecast', (RTX) => {
           el('div', {}, lags.svg, found, el('div', {className: 'live-controls'}, slider.label,
             check('trend taken out first', true, set('flat')), check('seasonal naive repeats this lag', false, set('own', true)))),
           chart.svg), hint),
-      said.element)
+      said.element, kept)
     put(opened)
     new ResizeObserver(() => requestAnimationFrame(show)).observe(body)
   })

@@ -137,6 +137,9 @@ RTX.part('widget-integrator', (RTX) => {
         size.label, slider('rate A', 'alpha', tenths(0, 4).reverse(), (v) => short(-v)), slider('turn ω', 'omega', tenths(0, 4)),
         slider('write B', 'B', tenths(-2, 2)), slider('read C', 'C', tenths(-2, 2))),
       radios('Rule:', RULES, rule, set('rule')), hint))
+    body.append(  // behind the controls, since a link brings back one after the other
+      RTX.keptDrawing('input', T, 20, () => u.map((v) => v + 10), (levels) => { u = levels.map((v) => v - 10); show() }),
+      RTX.keptDrawing('pace', T, FAST, () => now.own ? drawn : null, pace))
     put(input)
     if (delta === 'marks') write()
     new ResizeObserver(() => requestAnimationFrame(() => show())).observe(body)

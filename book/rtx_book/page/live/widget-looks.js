@@ -18,7 +18,7 @@ RTX.part('widget-looks', (RTX) => {
 
     function follow() {
       const typed = input.value.toLowerCase().match(/[^\s.,!?]+/g) || [], strange = typed.find((word) => !ids.has(word))
-      const fault = strange ? `It does not know “${strange}”.` : typed.length ? '' : 'A sentence, please.'
+      const fault = strange ? `It does not know “${RTX.brief(strange)}”.` : typed.length ? '' : 'A sentence, please.'
       if (!fault) read = typed
       input.setAttribute('aria-invalid', String(Boolean(fault)))
       const {A, logits} = made[chosen].read(read.map((word) => ids.get(word))), p = softmax(logits), best = largest(p)

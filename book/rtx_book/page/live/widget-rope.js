@@ -49,6 +49,7 @@ RTX.part('widget-rope', (RTX) => {
           lane.row.classList.remove('rope-busy')
           lane.job = null
         }
+        voiced.say(note.textContent)
         return
       }
       for (const lane of rows) {

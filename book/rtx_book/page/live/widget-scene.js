@@ -131,13 +131,20 @@ RTX.part('widget-scene', (RTX) => {
       layers[0].replaceChildren(...Array.from(weights, (w, i) =>
         el('path', {d: square((i % wide) * cell, Math.floor(i / wide) * cell, cell), 'fill-opacity': (0.75 * w / most).toFixed(3)})))
     }
+    // A link brings back each digit with its size and its place
+    const text = () => digits.map(({digit, size, x, y}) => [digit, size, x, y].join('-')).join('_')
+    const kept = RTX.kept('scene', text, (given) => {
+      if (!/^\d-[01]-\d\d?-\d\d?(_\d-[01]-\d\d?-\d\d?){1,2}$/.test(given)) return false
+      place(given.split('_').map((one) => one.split('-').map(Number)).map(([digit, size, x, y]) => [digit, SIZES[size], x, y]))
+      return true
+    })
     body.append(
       el('div', {className: 'scene'},
         el('div', {}, stage, el('p', {className: 'scene-help', id: help},
           'Drag a digit, or move it with the arrow keys. Space changes its size, a number key the digit.')),
         el('div', {className: 'scene-side'}, rows, more,
           el('div', {className: 'live-buttons'}, button('Another scene', () => place(scenes[next++ % scenes.length]))))),
-      told, said, spoken.element)
+      told, said, spoken.element, kept)
     place(scenes[next++])
   })
 })

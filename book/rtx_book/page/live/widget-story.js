@@ -23,7 +23,7 @@ RTX.part('widget-story', (RTX) => {
       const all = [...sentences, parts(question.value)], strange = all.flat().find((word) => !(ids.get(word.toLowerCase()) > 0))
       return !sentences.length || !all.at(-1).length ? 'A story and a question, please.'
         : sentences.length > memory ? `It remembers ${memory} sentences, not ${sentences.length}.`
-        : strange ? `It does not know “${strange}”.`
+        : strange ? `It does not know “${RTX.brief(strange)}”.`
         : all.some((one) => one.length > length) ? `A sentence has at most ${length} words.` : ''
     }
     function read() {

@@ -152,7 +152,7 @@ RTX.part('widget-transplant', (RTX) => {
       for (const one of readers) { run(one); paint(one); tell(one) }
       boxes.forEach((_, which) => letters(which))
       back.textContent = now.put ? 'Give text 2 its own memory back' : 'Transplant again'
-      const strange = [...new Set([...left[0], ...left[1]])].slice(0, 8).map(named)
+      const strange = [...new Set([...left[0], ...left[1]])].filter((c) => /[^\p{M}\p{Cf}]/u.test(c)).slice(0, 8).map(named)
       note.textContent = strange.length ? `Left out, because the models never saw it: ${strange.join(', ')}.` : ''
       clearTimeout(saying)
       const told = ({name, written, off}) => `${name} writes “${written.slice(0, 8)}”${off.size ? `, ${off.size} cut out` : ''}`

@@ -50,7 +50,7 @@ RTX.part('widget-words', (RTX) => {
     function follow() {
       clearTimeout(later)
       const typed = numberWords(input.value), known = typed.filter((word) => ids.has(word)).slice(0, LOST)
-      const strange = [...new Set(typed.filter((word) => !ids.has(word)))]
+      const strange = [...new Set(typed.filter((word) => !ids.has(word)))].slice(0, 12).map((word) => RTX.brief(word))
       const rare = [...new Set(known.filter((word) => unseen.includes(word)))]
       if (!known.length) {
         written.replaceChildren()
