@@ -8,8 +8,9 @@ import contextlib
 import importlib
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from IPython.core.inputtransformer2 import TransformerManager
 
@@ -17,6 +18,9 @@ from rtx_book.checks.answers import grading, limited
 
 Answer = tuple[list[ast.stmt], ast.expr]
 """The statements that an answer needs, and what is put to the check."""
+
+Numbers = Mapping[str, Mapping[str, Any]]
+"""By check and name the numbers of another edition."""
 
 
 def seeds() -> list[int]:
@@ -29,7 +33,7 @@ def checks_of(chapter: str) -> list[str]:
     return [name for name in vars(importlib.import_module(f"rtx_book.checks.{chapter}")) if name.startswith("check_")]
 
 
-def graded(chapter: str, notebook: Path) -> Callable[[str], None]:
+def graded(chapter: str, notebook: Path, numbers: Numbers | None = None) -> Callable[[str], None]:
     """For a file of pytest: a test for each check of a chapter, on the answers in a notebook."""
     import pytest  # which a reader need not have
 
@@ -39,7 +43,7 @@ def graded(chapter: str, notebook: Path) -> Callable[[str], None]:
 
     @pytest.mark.parametrize("name", checks_of(chapter))
     def test(name: str) -> None:
-        grade(chapter, name, answers)
+        grade(chapter, name, answers, **(numbers or {}).get(name, {}))
 
     return test
 
@@ -65,8 +69,8 @@ def answers_of(sources: Iterable[str]) -> dict[str, Answer]:
     return answers
 
 
-def grade(chapter: str, name: str, answers: dict[str, Answer]) -> None:
-    """Put an answer to its check.
+def grade(chapter: str, name: str, answers: dict[str, Answer], **numbers: Any) -> None:
+    """Put an answer to its check, with the numbers of another edition where it had some.
 
     Raises
     ------
@@ -82,4 +86,4 @@ def grade(chapter: str, name: str, answers: dict[str, Answer]) -> None:
             with contextlib.suppress(NameError):  # of a definition that needs what the chapter has computed
                 exec(compile(ast.Module([one], []), name, "exec"), names)
         answer = eval(compile(ast.Expression(given), name, "eval"), names)
-    check(answer)
+    check(answer, **numbers)
