@@ -29,7 +29,7 @@ CHECKED := $(addprefix tests/,lib reference support book/test_press.py book/test
 phase = @start=$$(date +%s); echo "== $(1)"; $(2) || exit 1; echo "   $(1): $$(( $$(date +%s) - start )) s"
 
 .DEFAULT_GOAL := help
-.PHONY: help data replicate live book notebooks check test weekly gpu gpu-merge lint serve clean set-repo publish-check setup setup-tests
+.PHONY: help data replicate live book notebooks figures check test weekly gpu gpu-merge lint serve clean set-repo publish-check setup setup-tests
 
 help:
 	@echo 'make book             set up .venv, fetch data, run the notebooks, build the site, print where it is'
@@ -40,6 +40,7 @@ help:
 	@echo 'make gpu              8 minutes on a machine with a GPU: its tests, every chapter, the speed of the kernels'
 	@echo '                      (GPU_PYTHON=python3 installs nothing; make gpu-merge takes the speeds over)'
 	@echo 'make notebooks        run the notebooks that changed, without building the site'
+	@echo 'make figures          every figure of the chapters as SVG and PDF with its alt text, in _build/figures'
 	@echo 'make data             fetch the data files that the cache lacks; what fails is left to embedded data'
 	@echo 'make replicate        run what the replication study lacks (hours; JOBS=2 at a time; goes on when killed)'
 	@echo 'make live             measure the trainer of the pages in Chromium anew (twenty minutes; goes on when killed)'
@@ -73,6 +74,10 @@ live: setup-tests
 
 notebooks: setup data
 	@$(BUILD) execute --profile "$(PROFILE)"
+
+figures: setup-tests notebooks
+	@$(PY) tests/support/browser.py
+	@$(PY) -m rtx_book.build.figures _build/executed _build/figures
 
 lint: setup-tests
 	$(call phase,ruff (notebooks too),$(PY) -m ruff check --quiet .)
