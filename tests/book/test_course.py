@@ -11,6 +11,7 @@ from support.built import NOTEBOOKS
 from support.helpers import PACKAGES, ROOT
 
 from rtx_book.build.execute import read_notebook, source
+from rtx_book.sphinx import generated
 
 FOLDER = ROOT / "book" / "mine" / "course"
 PAGE = (ROOT / "book" / "course.md").read_text(encoding="utf-8")
@@ -42,6 +43,15 @@ def test_a_week_names_sections_and_exercises_that_are_there():
 def test_a_chapter_stands_on_what_its_first_lines_say(chapter, needs):
     text = "\n".join(map(source, read_notebook(NOTEBOOKS[chapter])["cells"]))
     assert set(chapters(needs)) == set(chapters(re.search(r"^Prerequisites: .+$", text, flags=re.M)[0]))
+
+
+def test_what_goes_wrong_is_what_the_checks_say_and_the_sheet_has_symbols_of_the_notation():
+    said = generated.rendered("misconceptions", ROOT)
+    assert said.count("<summary>") > 60 and "f times c\\_\\{t-1\\} is kept" in said and "must return" not in said
+    sheet, full = ((ROOT / "book" / f"{name}.md").read_text("utf-8") for name in ("notation_sheet", "notation"))
+    symbols = re.findall(r"\$([^$]+?)(?: = [^$]*)?\$", "\n".join(re.findall(r"^\| (\$.*?) \|", sheet, flags=re.M)))
+    print([symbol for symbol in symbols if symbol not in full])
+    assert len(symbols) > 60 and not [symbol for symbol in symbols if symbol not in full]
 
 
 @pytest.mark.slow

@@ -16,7 +16,6 @@ from typing import Any
 
 from rtx_book.build.execute import read_notebook
 from rtx_book.page.figure import GROUND
-from rtx_book.paths import PACKAGE, in_order
 
 SVG = re.compile(r'<svg\b[^>]*\brole="img".*?</svg>', re.S)
 PINNED = re.compile(r"(?:; )?transform-origin: (\S+)px (\S+)px")
@@ -34,9 +33,8 @@ def pictures(notebook: Mapping[str, Any]) -> Iterator[ET.Element]:
                 root.attrib.pop(name, None)
             for element in root.iter():
                 _unpin(element)
-            title, licence = ET.Element("title"), ET.Element("metadata")
-            title.text, licence.text = root.get("aria-label"), LICENCE
-            root[:0] = [title, licence]
+            root[:0] = ET.Element("title"), ET.Element("metadata")
+            root[0].text, root[1].text = root.get("aria-label"), LICENCE
             root.set("xmlns", "http://www.w3.org/2000/svg")
             yield root
 
@@ -54,35 +52,31 @@ def _unpin(element: ET.Element) -> None:
 def write(executed: Path, folder: Path) -> dict[Path, ET.Element]:
     """The pictures of all notebooks in `executed` under `folder`, a folder a chapter, and their list."""
     made = {}
-    for chapter in in_order((path.stem for path in executed.glob("*.ipynb")), PACKAGE.parents[1]):
-        (folder / chapter).mkdir(parents=True, exist_ok=True)
-        for place, root in enumerate(pictures(read_notebook(executed / f"{chapter}.ipynb")), start=1):
-            made[path := folder / chapter / f"{chapter}-{place:02}.svg"] = root
+    for notebook in sorted(executed.glob("*.ipynb")):
+        for place, root in enumerate(pictures(read_notebook(notebook)), start=1):
+            made[path := folder / notebook.stem / f"{notebook.stem}-{place:02}.svg"] = root
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(ET.tostring(root, encoding="unicode"), encoding="utf-8")
     rows = [f"- `{path.relative_to(folder)}`: {root.get('aria-label')}" for path, root in made.items()]
     (folder / "figures.md").write_text("\n".join([f"Figures: {LICENCE}\n", *rows, ""]), encoding="utf-8")
     return made
 
 
-def print_pdf(made: Mapping[Path, ET.Element]) -> None:
-    """A PDF beside each SVG."""
-    from playwright.sync_api import sync_playwright  # which only tests need
-
-    path = next(filter(None, map(shutil.which, [os.environ.get("CHROMIUM", ""), *CHROMIUM.split()])), None)
-    with sync_playwright() as playwright:
-        page = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"]).new_page()
-        for file, root in made.items():
-            page.set_content(
-                PAGE.format(html.escape(root.get("aria-label", "")), ET.tostring(root, encoding="unicode"))
-            )
-            page.pdf(path=file.with_suffix(".pdf"), width=f"{root.get('width')}px", height=f"{root.get('height')}px")
+def print_pdf(made: Mapping[Path, ET.Element], page: Any) -> None:
+    """A PDF beside each SVG, by a page of Playwright's Chromium."""
+    for file, root in made.items():
+        page.set_content(PAGE.format(html.escape(root.get("aria-label", "")), file.read_text(encoding="utf-8")))
+        page.pdf(path=file.with_suffix(".pdf"), width=f"{root.get('width')}px", height=f"{root.get('height')}px")
 
 
 if __name__ == "__main__":
-    executed, folder = map(Path, sys.argv[1:])
-    made, told = write(executed, folder), "each as SVG and PDF"
+    made, told = write(*map(Path, sys.argv[1:])), "each as SVG and PDF"
+    path = next(filter(None, map(shutil.which, [os.environ.get("CHROMIUM", ""), *CHROMIUM.split()])), None)
     try:
-        print_pdf(made)
+        from playwright.sync_api import sync_playwright  # which comes with the tests
+
+        with sync_playwright() as playwright:
+            print_pdf(made, playwright.chromium.launch(executable_path=path, args=["--no-sandbox"]).new_page())
     except Exception as error:
         told = f"as SVG alone, since there is no Chromium to print them: {str(error).strip().splitlines()[0]}"
-    print(f"{len(made)} figures, {told}: {folder}")
+    print(f"{len(made)} figures, {told}: {sys.argv[2]}")

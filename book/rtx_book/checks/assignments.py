@@ -67,14 +67,8 @@ def _nbgrader(cell: Cell, solved: str, said: dict[str, Any]) -> list[Cell]:
     """The answer, and a locked test of one point."""
     cells = []
     for points, kind, source in ((0, "answer", solved), (1, "test", FORMS["nbgrader"].format(**said))):
-        marks: Cell = {
-            "grade": bool(points),
-            "solution": not points,
-            "locked": bool(points),
-            "task": False,
-            "points": points,
-        }
-        marks |= {"schema_version": 3, "grade_id": f"{kind}-{said['check']}"}
+        marks: Cell = {"grade": bool(points), "solution": not points, "locked": bool(points), "task": False}
+        marks |= {"points": points, "schema_version": 3, "grade_id": f"{kind}-{said['check']}"}
         cells.append(cell | {"id": marks["grade_id"], "source": source, "metadata": {"nbgrader": marks}})
     return cells
 

@@ -19,9 +19,6 @@ from rtx_book.checks.answers import grading, limited
 Answer = tuple[list[ast.stmt], ast.expr]
 """The statements that an answer needs, and what is put to the check."""
 
-Numbers = Mapping[str, Mapping[str, Any]]
-"""By check and name the numbers of another edition."""
-
 
 def seeds() -> list[int]:
     """From which an assignment's tests draw: two that everybody has, and one more for each ``RTX_GRADING`` above 1."""
@@ -33,8 +30,11 @@ def checks_of(chapter: str) -> list[str]:
     return [name for name in vars(importlib.import_module(f"rtx_book.checks.{chapter}")) if name.startswith("check_")]
 
 
-def graded(chapter: str, notebook: Path, numbers: Numbers | None = None) -> Callable[[str], None]:
-    """For a file of pytest: a test for each check of a chapter, on the answers in a notebook."""
+def graded(chapter: str, notebook: Path, **numbers: Mapping[str, Any]) -> Callable[[str], None]:
+    """For a file of pytest: a test for each check of a chapter, on the answers in a notebook.
+
+    ``numbers`` are those of another edition, by check and name.
+    """
     import pytest  # which a reader need not have
 
     os.environ.setdefault("RTX_GRADING", "1")
@@ -43,7 +43,7 @@ def graded(chapter: str, notebook: Path, numbers: Numbers | None = None) -> Call
 
     @pytest.mark.parametrize("name", checks_of(chapter))
     def test(name: str) -> None:
-        grade(chapter, name, answers, **(numbers or {}).get(name, {}))
+        grade(chapter, name, answers, **numbers.get(name, {}))
 
     return test
 

@@ -24,16 +24,10 @@ from rtx_book.claims.claims import as_roles
 from rtx_book.paths import PACKAGE
 from rtx_book.sphinx import findings, ledger, misconceptions, mistakes, records, speed
 
-CONTEXTS: dict[str, Callable[..., dict[str, Any]]] = {
-    "findings": findings.context,
-    "ledger": ledger.context,
-    "misconceptions": misconceptions.context,
-    "mistakes": mistakes.context,
-    "mistakes-report": mistakes.context,
-    "records": records.context,
-    "speed": speed.context,
-    "speed-machines": speed.machines,
-}
+_MODULES = findings, ledger, misconceptions, mistakes, records, speed
+CONTEXTS: dict[str, Callable[..., dict[str, Any]]]
+CONTEXTS = {module.__name__.rpartition(".")[2]: module.context for module in _MODULES}
+CONTEXTS |= {"mistakes-report": mistakes.context, "speed-machines": speed.machines}
 """By name what its template tells, from the book's folder and the argument in the fence, if it has one."""
 
 FENCE = re.compile(rf"^```\{{({'|'.join(CONTEXTS)})\}} *(.*)\n```$", re.M)
