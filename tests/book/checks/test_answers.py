@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 import torch
-from torch import nn
+from torch.nn import RNN
 
 from rtx_book.checks.answers import compare, numbers, worked
 
@@ -35,9 +35,7 @@ def test_other_precision_and_what_does_not_count_are_forgiven():
 
 UNIT = (torch.arange(10_000.0) + 0.5) / 10_000  # as good as U(0, 1)
 RECOUNTED = {  # in another way, over the answer; or what the answer leads to, over what it must
-    "check_parameter_count": lambda x, D, H: (
-        sum(map(torch.numel, nn.RNN(D, H, 2, bidirectional=True).parameters())) / x
-    ),
+    "check_parameter_count": lambda x, D, H: sum(map(torch.numel, RNN(D, H, 2, bidirectional=True).parameters())) / x,
     "check_product_baseline": lambda x, n: (UNIT.square().mean() ** n - UNIT.mean() ** (2 * n)) / x,
     "check_half_life": lambda x, n: 2 * torch.tensor(x).sigmoid() ** n,
     "check_leak": lambda x, n, m: torch.tensor([1.0] * (n - m) + [-1.0] * m).softmax(0)[-m:].sum() / x,
