@@ -29,7 +29,7 @@ CHECKED := $(addprefix tests/,lib reference support book/test_press.py book/test
 phase = @start=$$(date +%s); echo "== $(1)"; $(2) || exit 1; echo "   $(1): $$(( $$(date +%s) - start )) s"
 
 .DEFAULT_GOAL := help
-.PHONY: help data replicate live book notebooks edition check test weekly gpu gpu-merge lint serve clean set-repo publish-check setup setup-tests
+.PHONY: help data replicate live book notebooks edition figures check test weekly gpu gpu-merge lint serve clean set-repo publish-check setup setup-tests
 
 help:
 	@echo 'make book             set up .venv, fetch data, run the notebooks, build the site, print where it is'
@@ -41,6 +41,7 @@ help:
 	@echo '                      (GPU_PYTHON=python3 installs nothing; make gpu-merge takes the speeds over)'
 	@echo 'make notebooks        run the notebooks that changed, without building the site'
 	@echo 'make edition          the notebooks with what they showed, small, for GitHub: _build/edition'
+	@echo 'make figures          every figure of the chapters as SVG and PDF with its alt text, in _build/figures'
 	@echo 'make data             fetch the data files that the cache lacks; what fails is left to embedded data'
 	@echo 'make replicate        run what the replication study lacks (hours; JOBS=2 at a time; goes on when killed)'
 	@echo 'make live             measure the trainer of the pages in Chromium anew (twenty minutes; goes on when killed)'
@@ -80,6 +81,10 @@ edition: notebooks
 	@$(PY) -c 'import subprocess, sys; from rtx_book.build import node; \
 		sys.exit(subprocess.call([*node.command("node"), *sys.argv[1:]]))' \
 		book/rtx_book/build/edition.js _build/executed notebooks _build/edition
+
+figures: setup-tests notebooks
+	@$(PY) tests/support/browser.py
+	@$(PY) -m rtx_book.build.figures _build/executed _build/figures
 
 lint: setup-tests
 	$(call phase,ruff (notebooks too),$(PY) -m ruff check --quiet .)

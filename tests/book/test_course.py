@@ -11,6 +11,7 @@ from support.built import NOTEBOOKS
 from support.helpers import PACKAGES, ROOT
 
 from rtx_book.build.execute import read_notebook, source
+from rtx_book.sphinx import generated
 
 FOLDER = ROOT / "book" / "mine" / "course"
 PAGE = (ROOT / "book" / "course.md").read_text(encoding="utf-8")
@@ -25,9 +26,7 @@ def chapters(text):
 def test_a_week_names_sections_and_exercises_that_are_there():
     weeks = [row for row in ROWS if len(row) == 6 and chapters(row[1])]
     for _, read, without, _, exercises, _ in weeks:
-        text = {
-            chapter: "\n".join(map(source, read_notebook(NOTEBOOKS[chapter])["cells"])) for chapter in chapters(read)
-        }
+        text = {name: "\n".join(map(source, read_notebook(NOTEBOOKS[name])["cells"])) for name in chapters(read)}
         headings = re.findall(r"^#+ (.+)$", "\n".join(text.values()), flags=re.M)
         assert not set(re.findall(r"\*(.+?)\*", without)) - set(headings)
         letters = dict(zip(re.findall(r"\((\w)\)", read), text.values(), strict=True))
@@ -36,12 +35,19 @@ def test_a_week_names_sections_and_exercises_that_are_there():
     assert len(weeks) == 7 and {chapter for row in ROWS for chapter in chapters(row[0])} == set(NOTEBOOKS)
 
 
-@pytest.mark.parametrize(
-    ("chapter", "needs"), [(*chapters(row[0]), row[1]) for row in ROWS if len(row) == 2 and chapters(row[0])]
-)
+@pytest.mark.parametrize("chapter, needs", [(*chapters(r[0]), r[1]) for r in ROWS if len(r) == 2 and chapters(r[0])])
 def test_a_chapter_stands_on_what_its_first_lines_say(chapter, needs):
     text = "\n".join(map(source, read_notebook(NOTEBOOKS[chapter])["cells"]))
     assert set(chapters(needs)) == set(chapters(re.search(r"^Prerequisites: .+$", text, flags=re.M)[0]))
+
+
+def test_what_goes_wrong_is_what_the_checks_say_and_the_sheet_has_symbols_of_the_notation():
+    said = generated.rendered("misconceptions", ROOT)
+    assert said.count("<summary>") > 60 and "f times c\\_\\{t-1\\} is kept" in said and "must return" not in said
+    sheet, full = ((ROOT / "book" / f"{name}.md").read_text("utf-8") for name in ("notation_sheet", "notation"))
+    symbols = re.findall(r"\$([^$]+?)(?: = [^$]*)?\$", "\n".join(re.findall(r"^\| (\$.*?) \|", sheet, flags=re.M)))
+    print([symbol for symbol in symbols if symbol not in full])
+    assert len(symbols) > 60 and not [symbol for symbol in symbols if symbol not in full]
 
 
 @pytest.mark.slow
@@ -50,9 +56,7 @@ def test_assignments_in_both_editions(edition, tmp_path):
     shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
     for name in NAMES if edition == "solution" else ():
         text = (ROOT / "tests" / "solutions" / f"{name}.md").read_text(encoding="utf-8")
-        (tmp_path / f"{name}.py").write_text(
-            re.search(r"^```python\n(.*?)^```$", text, re.M | re.S)[1], encoding="utf-8"
-        )
+        (tmp_path / f"{name}.py").write_text(re.search(r"^```python\n(.*?)^```$", text, re.M | re.S)[1], "utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(f"test_{name}.py" for name in NAMES)]
     known = os.environ | {"RTX_GRADING": "7", "PYTHONPATH": PACKAGES}
     ran = subprocess.run(command, cwd=tmp_path, env=known, capture_output=True, text=True)

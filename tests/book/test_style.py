@@ -8,9 +8,7 @@ from support.helpers import ROOT
 
 LISTS = re.split(r"^## .+\n", (ROOT / "book" / "style.md").read_text(encoding="utf-8"), flags=re.M)
 NEVER, TWICE = (re.findall(r"^- `([^`]+)`(?: ~~(.+?)~~ → \*(.+?)\*)?", own, flags=re.M) for own in LISTS[1:])
-PAGES = [
-    path for kind in ("notebooks/[a-z]*.ipynb", "book/*.md", "book/[cdgm]*.yml") for path in sorted(ROOT.glob(kind))
-]
+PAGES = [p for kind in ("notebooks/[a-z]*.ipynb", "book/*.md", "book/[cdgm]*.yml") for p in sorted(ROOT.glob(kind))]
 OTHER = re.compile(r"^(`{3,}).*?^\1[ \t]*$|\$\$.*?\$\$|\$[^$\n]*\$|`[^`\n]*`|(?<=\])\([^)\s]*\)|<[^>]+>", re.M | re.S)
 
 

@@ -107,9 +107,7 @@ def furthest(run: Tensor, claimed: Tensor) -> float:
     return float((run.detach() - claimed).abs().nan_to_num(math.inf).max()) if run.shape == claimed.shape else math.inf
 
 
-HEADS = {
-    f"bert_head_{kind if kind != 'sentence' else 'sequence'}": kind for kind in ("sentence", "token", "span", "choice")
-}
+HEADS = {f"bert_head_{k if k != 'sentence' else 'sequence'}": k for k in ("sentence", "token", "span", "choice")}
 FAMILIES = {
     "bert_pretrain_tanhgelu": partial(pretrain, activation="gelu_tanh"),  # before the one whose name it begins with
     "bert_pretrain": partial(pretrain, activation="gelu"),

@@ -33,7 +33,7 @@ PRESS: dict[str, set[str]] = {
     "page": {"words"},
     "pictures": {"page", "paths", "words"},
     "build": {"paths", "records", "claims", "runs", "page"},
-    "sphinx": {"paths", "records", "claims", "race", "runs", "page", "pictures", "words"},
+    "sphinx": {"paths", "records", "claims", "race", "runs", "checks", "page", "pictures", "words"},
     "__main__": {"paths", "records", "runs", "bench"},
 }
 # Rooms of the press that must not load torch, and what of the library the others may import.

@@ -173,16 +173,9 @@ def compiled(s: Sizes, x: Tensor, ids: Tensor) -> Duels:
         yield Duel(f"{name}, torch.compile", torch.compile(model.eval()), f"{name}, ours as it is", model, given, more)
 
 
-PEERS: dict[str, Callable[[Sizes, Tensor, Tensor], Duels]] = {
-    "torch": of_torch,
-    "transformers": of_transformers,
-    "mambapy": of_mambapy,
-    "xlstm": of_xlstm,
-    "minGRU-pytorch": of_mingru,
-    "pytorch-tcn": of_tcn,
-    "gensim": of_gensim,
-    "torch.compile": compiled,
-}
+PEERS: dict[str, Callable[[Sizes, Tensor, Tensor], Duels]]
+PEERS = {"torch": of_torch, "transformers": of_transformers, "mambapy": of_mambapy, "xlstm": of_xlstm}
+PEERS |= {"minGRU-pytorch": of_mingru, "pytorch-tcn": of_tcn, "gensim": of_gensim, "torch.compile": compiled}
 
 
 def peers(device: str = "cpu", sizes: Sizes = Sizes(), rounds: int = 7, again: int = 3) -> list[dict[str, Any]]:  # noqa: B008

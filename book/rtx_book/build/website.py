@@ -29,13 +29,6 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 # Stands where a cell tagged `live` draws its control: a page has no kernel to move it.
 _NOTE = '<p class="live-note">In Jupyter or Colab this cell draws the control as a widget.</p>'
 LIVE_NOTE = {"output_type": "display_data", "metadata": {}, "data": {"text/html": _NOTE}}
-# Stands where a chapter was; a script keeps the place on the page that an old link names.
-MOVED = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>This chapter has a new address</title>
-<link rel="canonical" href="{name}.html"><meta http-equiv="refresh" content="1; url={name}.html">
-<script>location.replace("{name}.html" + location.hash)</script></head>
-<body><p>This chapter is now at <a href="{name}.html">{name}.html</a>.</p></body></html>
-"""
 # What the pages load, from the packages of book/package.json to book/assets/vendor.
 LIBRARIES = {
     "d3/dist/d3.min.js": "d3.min.js",
@@ -223,9 +216,10 @@ def publish(html: Path, root: Path, site: Path) -> None:
     shutil.copytree(html, new, ignore=shutil.ignore_patterns(".buildinfo*", ".doctrees"))
     for path in (new / "_sources" / "notebooks").glob("*.ipynb"):  # the download button gives the clean notebook
         shutil.copyfile(root / "notebooks" / path.name, path)
+    moved = Path(__file__).with_name("moved.html").read_text(encoding="utf-8")
     for path in root.glob("notebooks/[0-9][0-9]_*.ipynb"):  # a chapter's address before chapters bore names alone
         (new / "notebooks").mkdir(exist_ok=True)
-        (new / "notebooks" / f"{path.stem}.html").write_text(MOVED.format(name=path.stem[3:]), encoding="utf-8")
+        (new / "notebooks" / f"{path.stem}.html").write_text(moved.format(name=path.stem[3:]), encoding="utf-8")
     (new / ".nojekyll").touch()  # GitHub Pages would leave out folders that begin with an underscore
     if site.exists():
         site.rename(old)

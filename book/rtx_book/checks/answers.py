@@ -62,21 +62,22 @@ def limited() -> Iterator[None]:
         timer.cancel()
 
 
-def exercise(right: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
+def exercise(right: str = "") -> Callable[[Callable[..., str | None]], Callable[..., None]]:
     """A check that says ``right`` where it finds nothing wrong, and where its argument is None that no answer is there.
 
     Nothing else is done for None. Where ``RTX_GRADING`` is set, None fails, and so does an answer that never comes.
+    A check may return another sentence for ``right``, and take the numbers of another edition by name.
     """
 
-    def decorate(check: Callable[..., None]) -> Callable[..., None]:
+    def decorate(check: Callable[..., str | None]) -> Callable[..., None]:
         @functools.wraps(check)
-        def answered(answer: Any) -> None:
+        def answered(answer: Any, **numbers: Any) -> None:
             if answer is None:
                 return unanswered("Not answered yet.")
             with limited():
-                check(answer)
-            if right:
-                print(right)
+                said = check(answer, **numbers) or right
+            if said:
+                print(said)
 
         return answered
 
@@ -180,38 +181,48 @@ def compare_number(
     Raises
     ------
     AssertionError
-        With the message of the slip that gives the answer, to within ``near`` of its size, or else with ``otherwise``,
-        in which braces stand for the answer.
+        With the message of the slip that gives the answer, to within ``near`` of its size, or else with ``otherwise``.
     """
     value = float(answer)
     refuse(slips, lambda wrong: not abs(value - wrong) > near * max(abs(wrong), 0.01))
-    assert abs(value - right) < within * abs(right), otherwise.format(value)
+    assert abs(value - right) < within * abs(right), otherwise
 
 
 @functools.cache
 def numbers() -> dict[str, Any]:
-    """Exercises whose answer is one number, by chapter and check, from ``numbers.yml``; expressions are worked out."""
-    told = texts("checks/numbers.yml")
-    for one in (one for own in told.values() for one in own.values()):
-        one["right"], *slips = (eval(str(value), {"math": math}) for value in (one["right"], *one["slips"].values()))
-        one["slips"] = dict(zip(one["slips"], slips, strict=True))
-    return told
+    """Exercises whose answer is one number, by chapter and check, from ``numbers.yml``."""
+    return texts("checks/numbers.yml")
 
 
-def number(module: str, name: str) -> Callable[[float | None], None]:
-    """The check of that name whose answer is one number, of the chapter whose checks are in ``module``."""
-    one = numbers()[module.rpartition(".")[2]][name]
+def worked(one: Mapping[str, Any], **given: Any) -> tuple[float, dict[str, float], Callable[..., str]]:
+    """The right number of such an exercise, what its slips give by their sentences, and what fills a sentence's braces.
+
+    The numbers that the exercise gives are the book's where ``given`` has no others.
+    """
+    names = {"math": math} | {name: choices[0] for name, choices in one.get("vary", {}).items()} | given
+    right = eval(str(one["right"]), names)
+
+    def said(text: str, x: float = right) -> str:
+        return str(eval(f"f{text!r}", names | {"x": x}))
+
+    return right, {said(text): eval(str(wrong), names) for text, wrong in one["slips"].items()}, said
+
+
+def numeric(module: str) -> tuple[Callable[..., None], ...]:
+    """The checks whose answer is one number, of the chapter whose checks are in ``module``."""
+    return tuple(_number(module, name, one) for name, one in numbers()[module.rpartition(".")[2]].items())
+
+
+def _number(module: str, name: str, one: Mapping[str, Any]) -> Callable[..., None]:
     exact = {key: one.get(key, 1e-3) for key in ("within", "near")}
-    shown = eval(f"lambda x: {one.get('shown')}", {"math": math})
 
-    def check(answer: float) -> None:
-        otherwise = one["otherwise"]
-        if "shown" in one:
-            otherwise = otherwise.replace("{shown}", f"{shown(float(answer)):.4g}")
-        compare_number(answer, one["right"], one["slips"], otherwise, **exact)
+    def check(answer: float, **given: Any) -> str:
+        right, slips, said = worked(one, **given)
+        compare_number(answer, right, slips, said(one["otherwise"], float(answer)), **exact)
+        return f"Right: {said(one['says'])}"
 
-    check.__name__, check.__module__, check.__doc__ = name, module, f"``answer`` must be {one['asks']}."
-    return exercise("Right: " + one["says"].format(one["right"]))(check)
+    check.__name__, check.__module__, check.__doc__ = name, module, f"``answer`` must be {worked(one)[2](one['asks'])}."
+    return exercise()(check)
 
 
 def compare_cases(

@@ -8,11 +8,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare, draw, exercise, number, of_chapter
+from rtx_book.checks.answers import as_tensor, compare, draw, exercise, numeric, of_chapter
 
 solution, ask = of_chapter(__name__)
-check_leak = number(__name__, "check_leak")
-check_scale = number(__name__, "check_scale")
+check_leak, check_scale = numeric(__name__)
 
 
 @exercise("Right: what is masked gets 0, and a row that sees nothing is 0 as a whole.")

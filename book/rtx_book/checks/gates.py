@@ -8,12 +8,11 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor, nn
 
-from rtx_book.checks.answers import compare, draw, exercise, flat, number, of_chapter
+from rtx_book.checks.answers import compare, draw, exercise, flat, numeric, of_chapter
 
 Weights = dict[str, Tensor]
 solution, ask = of_chapter(__name__)
-check_half_life = number(__name__, "check_half_life")
-check_other_order = number(__name__, "check_other_order")
+check_half_life, check_other_order = numeric(__name__)
 
 
 @exercise("Right: the second quarter of both biases, and their sum is b in every layer.")

@@ -8,8 +8,9 @@ import contextlib
 import importlib
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from IPython.core.inputtransformer2 import TransformerManager
 
@@ -29,8 +30,11 @@ def checks_of(chapter: str) -> list[str]:
     return [name for name in vars(importlib.import_module(f"rtx_book.checks.{chapter}")) if name.startswith("check_")]
 
 
-def graded(chapter: str, notebook: Path) -> Callable[[str], None]:
-    """For a file of pytest: a test for each check of a chapter, on the answers in a notebook."""
+def graded(chapter: str, notebook: Path, **numbers: Mapping[str, Any]) -> Callable[[str], None]:
+    """For a file of pytest: a test for each check of a chapter, on the answers in a notebook.
+
+    ``numbers`` are those of another edition, by check and name.
+    """
     import pytest  # which a reader need not have
 
     os.environ.setdefault("RTX_GRADING", "1")
@@ -39,7 +43,7 @@ def graded(chapter: str, notebook: Path) -> Callable[[str], None]:
 
     @pytest.mark.parametrize("name", checks_of(chapter))
     def test(name: str) -> None:
-        grade(chapter, name, answers)
+        grade(chapter, name, answers, **numbers.get(name, {}))
 
     return test
 
@@ -65,8 +69,8 @@ def answers_of(sources: Iterable[str]) -> dict[str, Answer]:
     return answers
 
 
-def grade(chapter: str, name: str, answers: dict[str, Answer]) -> None:
-    """Put an answer to its check.
+def grade(chapter: str, name: str, answers: dict[str, Answer], **numbers: Any) -> None:
+    """Put an answer to its check, with the numbers of another edition where it had some.
 
     Raises
     ------
@@ -82,4 +86,4 @@ def grade(chapter: str, name: str, answers: dict[str, Answer]) -> None:
             with contextlib.suppress(NameError):  # of a definition that needs what the chapter has computed
                 exec(compile(ast.Module([one], []), name, "exec"), names)
         answer = eval(compile(ast.Expression(given), name, "eval"), names)
-    check(answer)
+    check(answer, **numbers)

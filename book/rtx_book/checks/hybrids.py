@@ -8,11 +8,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare, draw, exercise, number, of_chapter
+from rtx_book.checks.answers import as_tensor, compare, draw, exercise, numeric, of_chapter
 
 solution, ask = of_chapter(__name__)
-check_place = number(__name__, "check_place")
-check_kept = number(__name__, "check_kept")
+check_place, check_kept = numeric(__name__)
 
 
 @exercise("Right. This layer looks up, once key and value meet at one step.")

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, exercise, number, of_chapter, refuse
+from rtx_book.checks.answers import compare, exercise, numeric, of_chapter, refuse
 
 solution, ask = of_chapter(__name__)
-check_memory = number(__name__, "check_memory")
+(check_memory,) = numeric(__name__)
 
 Clamp = tuple[float, float, float, float]
 """A map h -> clamp(a + u h, lo, hi) as (a, u, lo, hi)."""

@@ -10,11 +10,11 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare, compare_cases, draw, exercise, number, of_chapter
+from rtx_book.checks.answers import as_tensor, compare, compare_cases, draw, exercise, numeric, of_chapter
 from rtx_lib.tasks.byte_pairs import join, merge
 
 solution, ask = of_chapter(__name__)
-check_word_perplexity = number(__name__, "check_word_perplexity")
+(check_word_perplexity,) = numeric(__name__)
 
 Pair = tuple[str, str]
 

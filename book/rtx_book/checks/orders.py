@@ -9,11 +9,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare_number, compare_together, draw, exercise, number, of_chapter
+from rtx_book.checks.answers import as_tensor, compare_number, compare_together, draw, exercise, numeric, of_chapter
 
 solution, ask = of_chapter(__name__)
-check_targets = number(__name__, "check_targets")
-check_whole_name = number(__name__, "check_whole_name")
+check_targets, check_whole_name = numeric(__name__)
 
 _ORDERS = ([2, 0, 3, 1], [4, 3, 2, 0, 1], [1, 2, 0], [0, 1, 2, 3, 4, 5], [5, 2, 4, 0, 1, 3])
 
@@ -57,4 +56,4 @@ def check_word_perplexity(answer: Callable[[Tensor, int], float]) -> None:
         "divide by the number of words before the exponential": math.exp(total),
     }
     given = float(answer(losses.clone(), words))
-    compare_number(given, math.exp(total / words), slips, "{:g} is not right", 1e-6, 1e-6)
+    compare_number(given, math.exp(total / words), slips, f"{given:g} is not right", 1e-6, 1e-6)

@@ -8,11 +8,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, draw, exercise, number, of_chapter
+from rtx_book.checks.answers import compare, draw, exercise, numeric, of_chapter
 
 solution, ask = of_chapter(__name__)
-check_stack = number(__name__, "check_stack")
-check_joins = number(__name__, "check_joins")
+check_stack, check_joins = numeric(__name__)
 
 Map = tuple[Tensor, Tensor]
 

@@ -8,11 +8,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, draw, exercise, number, of_chapter
+from rtx_book.checks.answers import compare, draw, exercise, numeric, of_chapter
 
 solution, ask = of_chapter(__name__)
-check_masks = number(__name__, "check_masks")
-check_first_step = number(__name__, "check_first_step")
+check_masks, check_first_step = numeric(__name__)
 
 
 @exercise("Right: the softmax makes shares of the layers, and gamma scales their sum.")

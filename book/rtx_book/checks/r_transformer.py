@@ -9,10 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, draw, exercise, number, of_chapter
+from rtx_book.checks.answers import compare, draw, exercise, numeric, of_chapter
 
 solution, ask = of_chapter(__name__)
-check_reach = number(__name__, "check_reach")
+(check_reach,) = numeric(__name__)
 
 ORDER = dict(z="zero_grad", f="forward pass and loss", b="backward pass", c="clip", s="step of the optimiser")
 

@@ -8,11 +8,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, draw, exercise, number, of_chapter
+from rtx_book.checks.answers import compare, draw, exercise, numeric, of_chapter
 
 solution, ask = of_chapter(__name__)
-check_field = number(__name__, "check_field")
-check_left_on = number(__name__, "check_left_on")
+check_field, check_left_on = numeric(__name__)
 
 
 @exercise("Right: only words count, in the sum and in the number that it is divided by.")

@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, draw, exercise, judged, number, of_chapter
+from rtx_book.checks.answers import compare, draw, exercise, judged, numeric, of_chapter
 
 solution, ask = of_chapter(__name__)
-check_parameter_count = number(__name__, "check_parameter_count")
+(check_parameter_count,) = numeric(__name__)
 
 LINES = judged("lines")
 """The lines of exercise 1 by number: whether each holds, and what is said of it."""

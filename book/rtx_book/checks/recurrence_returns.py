@@ -9,10 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_book.checks.answers import exercise, number, of_chapter, refuse, variant
+from rtx_book.checks.answers import exercise, numeric, of_chapter, refuse, variant
 
 solution, ask = of_chapter(__name__)
-check_symbols = number(__name__, "check_symbols")
+(check_symbols,) = numeric(__name__)
 
 Step = Callable[[Tensor, Tensor], Tensor]
 

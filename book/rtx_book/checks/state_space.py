@@ -10,11 +10,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare, draw, exercise, number, of_chapter
+from rtx_book.checks.answers import as_tensor, compare, draw, exercise, numeric, of_chapter
 from rtx_lib.kernels.selective import selective_scan_loop
 
 solution, ask = of_chapter(__name__)
-check_half = number(__name__, "check_half")
+(check_half,) = numeric(__name__)
 
 Scan = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 

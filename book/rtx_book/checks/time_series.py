@@ -5,11 +5,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare, draw, exercise, number, of_chapter
+from rtx_book.checks.answers import as_tensor, compare, draw, exercise, numeric, of_chapter
 
 solution, ask = of_chapter(__name__)
-check_mase = number(__name__, "check_mase")
-check_windows = number(__name__, "check_windows")
+check_mase, check_windows = numeric(__name__)
 
 
 @exercise("Right: each window loses its own level, and its newest values are all there.")

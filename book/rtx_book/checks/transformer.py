@@ -9,10 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, draw, exercise, number, of_chapter
+from rtx_book.checks.answers import compare, draw, exercise, numeric, of_chapter
 
 solution, ask = of_chapter(__name__)
-check_training_cost = number(__name__, "check_training_cost")
+(check_training_cost,) = numeric(__name__)
 
 NAMES = ("encoder self-attention", "masked decoder self-attention", "encoder-decoder attention")
 

@@ -51,6 +51,8 @@ def _shifts(answer: Callable[[Tensor], Tensor], T: int, M: int, case: str) -> di
     cells = 100 * (row + 1) + (S - 1 - column)  # a cell names its query and its distance
     x = (cells + torch.arange(0, 6000, 1000).view(2, 3, 1, 1)).double()
 
+    mirrored = shifted(x, M + row - 2 * column)
+
     def stacked(front: int, back: int, first: int) -> Tensor:
         """A zero column in front or behind, the same numbers in rows of T, the first or the last of these left out."""
         rows = F.pad(x, (front, back)).view(2, 3, S + 1, T)
@@ -65,9 +67,7 @@ def _shifts(answer: Callable[[Tensor], Tensor], T: int, M: int, case: str) -> di
         "given": given,
         "right": shifted(x, T - 1 - row),
         "nothing has moved: these are still the scores by distance": x,
-        "the columns are read as distances 0, 1, 2, ...: they run from S - 1 down to 0": shifted(
-            x, M + row - 2 * column
-        ),
+        "the columns are read as distances 0, 1, 2, ...: they run from S - 1 down to 0": mirrored,
         "the rows move the wrong way: it is T - 1 - i places to the left": shifted(x, row + 1 - T),
         "row i moves i places: it is the last row that stays, and the first that moves furthest": shifted(x, row),
         "row i moves i places, and to the right: it is T - 1 - i places to the left": shifted(x, -row),

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, draw, exercise, flat, number, of_chapter
+from rtx_book.checks.answers import compare, draw, exercise, flat, numeric, of_chapter
 
 solution, ask = of_chapter(__name__)
-check_product_baseline = number(__name__, "check_product_baseline")
+(check_product_baseline,) = numeric(__name__)
 
 _PEAKS = (
     "||W^k|| peaks at {}, wanted is more than 5: put both eigenvalues near 0.9, and the largest number off the "

@@ -36,7 +36,7 @@ from typing import NamedTuple
 from rtx_book.claims.claims import as_roles
 from rtx_book.claims.findings import STUDY, load_study
 from rtx_book.claims.statements import Statement, read_statements
-from rtx_book.paths import PACKAGE, cells_of, chapters_of, solution_text
+from rtx_book.paths import PACKAGE, cells_of, chapters_of, solution_text, texts
 from rtx_book.records.measured import MARK
 
 KINDS = ("finding", "proof", "run", "seeds", "program", "asked", "citation", "setting")
@@ -47,16 +47,8 @@ NEAR = 3
 """Cells to either side in which code is a sentence's own."""
 PAGES = ("intro", "findings", "speed")
 """Pages of ``book`` that are read besides the chapters."""
-PROGRAMS = {
-    "intro": ("results/live/trainer.json", "rtx_book/runs/recipes/rope.json"),
-    "findings": ("rtx_book/claims/findings.py",),
-    "speed": ("rtx_book/bench/*.py", "results/speed.jsonl"),
-    "race": ("rtx_book/runs/recipes/race.py", "rtx_book/runs/recipes/race.json"),
-    "parallel": ("rtx_book/runs/recipes/parallel.py",),
-    "reading": ("rtx_book/runs/recipes/parallel.py",),
-    "recurrence_returns": ("rtx_book/runs/recipes/returns.py",),
-    "time_series": ("rtx_book/runs/recipes/series.py", "rtx_book/runs/recipes/series.json"),
-}
+_TOLD = texts("claims/support.yml")
+PROGRAMS: dict[str, list[str]] = _TOLD["programs"]
 """By page what made the numbers that it tells, under ``book``."""
 
 WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -71,22 +63,7 @@ BREAK = re.compile(r"(?<=[.!?:])\s+(?=[A-Z*\[<(])|\n(?=\||- )")
 # An instruction's number is the author's choice, unless it goes on to say what comes of it.
 VERBS = "add|choose|do so|let|move|press|put|set|take|tick|write"
 INSTRUCTION = re.compile(rf"(?is)\W*(?:In \*[^*]+\*, |Then |Now )?(?:{VERBS})\b(?!.*(?:\b(?:our|we|where)\b|: then))")
-BLOCKS = re.compile(
-    r"""(?msx)
-    \$\$.*?\$\$ | ^```\w*\n.*?^```$              # equations and code
-    | <svg.*?</svg> | <summary>.*?</summary>     # drawings; the options of a guess, most of which are wrong
-    | ^(?:```\{|\#|:options:|\|[-:\s|]*\|$).*?$  # heads of directives, sections and tables
-    """
-)
-QUIET = re.compile(
-    r"""(?imx)
-    \$[^$]*\$                                    # a formula defines or computes: the reader can do it again
-    | `[^`]*` | </?[a-z!][^>]*> | \]\([^)]*\)    # code, roles, tags and addresses
-    | \b\d+(?:st|nd|rd|th)\b | \b(?:19|20)\d\ds?\b | ^\s*\d+\.\   # ordinals, years, and the numbers of a list
-    | \b(?:appendix|chapter|eq\.|equation|exercise|figure|guess|lemma|section|step|table|theorem)s?\ \(?\d[\d.]*
-    | \b[a-z]+-?\d+\b | BY\ 4\.0 | \d+\ [x×]\ \d+   # names, as GPT-2 or a licence's, and sizes of pictures
-    """
-)
+BLOCKS, QUIET = (re.compile(_TOLD[name]) for name in ("blocks", "quiet"))
 
 
 class Sentence(NamedTuple):

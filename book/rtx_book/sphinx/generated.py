@@ -1,4 +1,4 @@
-"""The parts of pages that are made from files: the ledger, records, findings, speeds, mistakes.
+"""The parts of pages that are made from files: the ledger, records, findings, speeds, mistakes, misconceptions.
 
 In a page each is an empty fence, such as ``{speed} rnn``. A module of this package reads the files and says what there
 is to tell, a template of ``templates`` says it in Markdown, and that takes the place of the fence before the page is
@@ -6,6 +6,7 @@ parsed. So a number can be neither mistyped nor stale. A file that is broken is 
 and the fault.
 """
 
+import itertools
 import json
 import re
 from collections.abc import Callable
@@ -20,17 +21,13 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 
 from rtx_book.claims.claims import as_roles
-from rtx_book.sphinx import findings, ledger, mistakes, records, speed
+from rtx_book.paths import PACKAGE
+from rtx_book.sphinx import findings, ledger, misconceptions, mistakes, records, speed
 
-CONTEXTS: dict[str, Callable[..., dict[str, Any]]] = {
-    "findings": findings.context,
-    "ledger": ledger.context,
-    "mistakes": mistakes.context,
-    "mistakes-report": mistakes.context,
-    "records": records.context,
-    "speed": speed.context,
-    "speed-machines": speed.machines,
-}
+_MODULES = findings, ledger, misconceptions, mistakes, records, speed
+CONTEXTS: dict[str, Callable[..., dict[str, Any]]]
+CONTEXTS = {module.__name__.rpartition(".")[2]: module.context for module in _MODULES}
+CONTEXTS |= {"mistakes-report": mistakes.context, "speed-machines": speed.machines}
 """By name what its template tells, from the book's folder and the argument in the fence, if it has one."""
 
 FENCE = re.compile(rf"^```\{{({'|'.join(CONTEXTS)})\}} *(.*)\n```$", re.M)
@@ -78,7 +75,8 @@ def fill(app: Sphinx, page: str, source: list[str]) -> None:
             return ""
 
     source[0], count = FENCE.subn(part, source[0])
-    for path in (*(root / "book").glob("*.yml"), *(root / "book" / "results").rglob("*.json*")) if count else ():
+    files = (root / "book").glob("*.yml"), (root / "book" / "results").rglob("*.json*"), PACKAGE.glob("checks/**/*.*")
+    for path in itertools.chain(*files) if count else ():
         app.env.note_dependency(str(path))
 
 

@@ -102,9 +102,7 @@ def test_old_addresses_of_chapters_lead_to_the_new_ones(tmp_path, html):
     page = (tmp_path / "site/notebooks/01_one.html").read_text()
     assert page.count('"one.html"') == 3 and "location.hash" in page
     moved = {path.stem: json.loads(path.read_text()) for path in (ROOT / "notebooks").glob("[0-9]*.ipynb")}
-    assert len(moved) == 14 and {name[3:] for name in moved} <= {
-        path.stem for path in (ROOT / "notebooks").glob("[a-z]*.ipynb")
-    }
+    assert len(moved) == 14 and {n[3:] for n in moved} <= {p.stem for p in (ROOT / "notebooks").glob("[a-z]*.ipynb")}
     for name, notebook in moved.items():
         (cell,) = notebook["cells"]
         assert f"]({name[3:]}.ipynb)" in "".join(cell["source"]) and "/blob/main/notebooks/" in cell["source"][-1]

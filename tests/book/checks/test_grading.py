@@ -10,7 +10,7 @@ from support.helpers import code_cell
 
 from rtx_book.build.execute import read_notebook, source
 from rtx_book.checks import answers
-from rtx_book.checks.assignments import assignment
+from rtx_book.checks.assignments import assignment, numbers_of
 from rtx_book.checks.grading import answers_of, checks_of, grade, graded
 
 LEAK = "from rtx_book.checks import attention as checks\n"
@@ -31,12 +31,8 @@ def test_an_untouched_notebook_fails_every_check_and_its_solutions_pass(chapter,
     solved |= answers_of(["checks.check_slips({1, 2})"])  # its solution needs what the chapter has computed
     stubs = answers_of(sources(chapter))
     otter = [source(cell) for cell in assignment(chapter, 7, read_notebook(NOTEBOOKS[chapter]), otter=True)["cells"]]
-    assert [f"# BEGIN QUESTION\nname: {name}\npoints: 1" for name in stubs] == [
-        one for one in otter if "BEGIN Q" in one
-    ]
-    assert (
-        sum("# BEGIN SOLUTION\n" in one for one in otter) == sum("hidden: true" in one for one in otter) == len(stubs)
-    )
+    assert [f"# BEGIN QUESTION\nname: {n}\npoints: 1" for n in stubs] == [one for one in otter if "BEGIN Q" in one]
+    assert sum("# BEGIN SOLUTION\n" in c for c in otter) == sum("hidden: true" in c for c in otter) == len(stubs)
     assert set(stubs) == set(checks_of(chapter))
     for name in checks_of(chapter):
         monkeypatch.setenv("RTX_GRADING", "1")
@@ -45,7 +41,10 @@ def test_an_untouched_notebook_fails_every_check_and_its_solutions_pass(chapter,
         with pytest.raises(AssertionError, match="Not answered yet"):
             grade(chapter, name, released)
         monkeypatch.setenv("RTX_GRADING", "7")
-        grade(chapter, name, solved)
+        grade(chapter, name, solved, **(own := numbers_of(chapter, 7).get(name, {})))
+        if own:  # the book's answer is no answer
+            with pytest.raises(AssertionError):
+                grade(chapter, name, solved)
 
 
 @pytest.mark.parametrize(

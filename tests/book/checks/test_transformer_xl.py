@@ -94,9 +94,7 @@ def reaches(output, source):
     return gradient is not None and bool(gradient.any())
 
 
-@pytest.mark.parametrize(
-    ("layers", "memory", "length"), [(1, 4, 4), (2, 3, 3), (3, 0, 4), (3, 2, 4), (2, 5, 3), (3, 1, 3)]
-)
+@pytest.mark.parametrize("layers, memory, length", [(1, 4, 4), (2, 3, 3), (3, 0, 4), (3, 2, 4), (2, 5, 3), (3, 1, 3)])
 def test_reach_is_that_of_a_model(layers, memory, length):
     """Other inputs up to some position: the last output changes where the position is within reach, and not before."""
     model = small_xl(memory=memory, layers=layers, vocabulary=None).double()

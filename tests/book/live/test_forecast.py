@@ -19,9 +19,7 @@ LOOK = """([x, season]) => ({r: RTX.autocorrelation(x, 48), flat: RTX.autocorrel
   season: RTX.seasonOf(x), naive: RTX.seasonal(x, 24, season)})"""
 ENCODER = {"width": 12, "heads": 3, "layers": 2, "inner": 20, "length": 12, "activation": "gelu"}
 CORES = {"gru": lambda: GRU(10, 10, 2), "as they are": lambda: GRU(8, 6)}  # patches of 8, embedded or not
-CORES |= {
-    place: lambda place=place: Encoder(8, None, norm=place, positions="learned", **ENCODER) for place in ("pre", "post")
-}
+CORES |= {p: lambda p=p: Encoder(8, None, norm=p, positions="learned", **ENCODER) for p in ("pre", "post")}
 NORMS = [("last", "last"), ("instance", "flat"), (None, "last")]
 
 

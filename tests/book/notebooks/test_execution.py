@@ -96,9 +96,7 @@ def test_notebooks_refuse_an_unknown_profile_themselves(tmp_path):
 def executed(*cells):
     """A notebook as papermill leaves it: a parameters cell, and cells of (code, outputs, tags)."""
     injected = ('profile = "smoke"', [], ["injected-parameters"])
-    made = [
-        code_cell(text, *marks, outputs=shown) | {"execution_count": 1} for text, shown, marks in (injected, *cells)
-    ]
+    made = [code_cell(t, *marks, outputs=shown) | {"execution_count": 1} for t, shown, marks in (injected, *cells)]
     return {"cells": made}
 
 

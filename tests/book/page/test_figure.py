@@ -121,9 +121,7 @@ def test_a_title_stands_above_and_names_the_figure() -> None:
     assert Page(moved).all("figure")[0]["aria-label"] == "It moves"
 
 
-@pytest.mark.parametrize(
-    ("size", "width", "scrolls"), [(12, 5.8, False), (9, 5.8, True), (12, 7, True), (14, 6.8, False)]
-)
+@pytest.mark.parametrize("size, width, scrolls", [(12, 5.8, False), (9, 5.8, True), (12, 7, True), (14, 6.8, False)])
 def test_text_is_large_enough_on_a_phone_or_the_figure_scrolls(size: float, width: float, scrolls: bool) -> None:
     fig, ax = plt.subplots(figsize=(width, 2))
     ax.set_axis_off()

@@ -187,6 +187,8 @@ def test_the_dark_theme_prints_on_white(contexts, address):
         assert seen.page.evaluate(theme) == "dark"
         assert seen.page.evaluate(f"(dispatchEvent(new Event('beforeprint')), {theme})") == "light"
         assert seen.page.evaluate(f"(dispatchEvent(new Event('afterprint')), {theme})") == "dark"
+    with visit(contexts["dark"], address + "book/notation_sheet.html") as seen:
+        assert len(re.findall(rb"/Type /Page\b", seen.page.pdf(format="A4"))) == 1
 
 
 def test_focus_is_visible_on_the_page_of_the_tests(opened, views_address):

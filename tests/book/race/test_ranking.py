@@ -224,9 +224,7 @@ def test_over_tasks_ranks_are_means_with_the_interval_of_their_sum():
 TIED = {"one": [0.95] * 3, "two": [0.99] * 3, "three": [0.5, 0.95, 0.6]}  # beyond 0.9 is beyond the line
 
 
-@pytest.mark.parametrize(
-    ("ties", "shared", "third"), [("best", 1, (1, 3)), ("mean", 1.5, (2, 3)), ("worst", 2, (3, 3))]
-)
+@pytest.mark.parametrize("ties, shared, third", [("best", 1, (1, 3)), ("mean", 1.5, (2, 3)), ("worst", 2, (3, 3))])
 def test_lanes_that_tie_share_the_rank_that_was_asked_for(ties, shared, third):
     """One and two tie beyond the line; three has their score in 7 of 27 ways to draw its seeds anew."""
     runs = {("digits", lane): [record(v) for v in own] for lane, own in TIED.items()}

@@ -155,9 +155,7 @@ def test_a_mixer_has_the_rate_of_the_least_median_on_validation_and_looks_beyond
 
 def test_every_rate_is_the_one_that_its_trials_chose():
     tuned = [(recipe, seeds) for seeds, recipes in tuning.TUNED.items() for recipe in recipes]
-    chosen = {
-        recipe.name: (tuning.returned(recipe, runs_folder(), seeds=seeds)[0], recipe.lr) for recipe, seeds in tuned
-    }
+    chosen = {r.name: (tuning.returned(r, runs_folder(), seeds=seeds)[0], r.lr) for r, seeds in tuned}
     forecast = [recipe for recipe in series.TUNED if find(recipe.name, 0, runs_folder())]
     chosen |= {recipe.name: (tuning.series_rate(recipe, runs_folder())[0], recipe.lr) for recipe in forecast}
     assert {name: rates for name, rates in chosen.items() if rates[0] != rates[1]} == {} and len(forecast) >= 56

@@ -66,9 +66,7 @@ def test_the_entry_for_bibtex():
 
 def test_the_citation_of_this_book_parses():
     cff = citing.metadata(ROOT)
-    assert citing.bibtex(cff, datetime.date.today(), "").count("{") == citing.bibtex(
-        cff, datetime.date.today(), ""
-    ).count("}")
+    assert (entry := citing.bibtex(cff, datetime.date.today(), "")).count("{") == entry.count("}")
     config = yaml.safe_load((ROOT / "_config.yml").read_text())
     assert (config["author"] == citing.UNNAMED) == (not citing.authors(cff)), "both name somebody, or neither"
 
@@ -139,9 +137,7 @@ def test_every_page_has_a_text_of_its_own_that_a_link_can_show():
     texts = yaml.safe_load((ROOT / "book" / "descriptions.yml").read_text(encoding="utf-8"))
     assert set(texts) == set(built.toc()) and len({*texts.values()}) == len(texts)
     assert [page for page, text in texts.items() if not 40 <= len(text) <= 160] == []
-    assert not any(text.startswith("Prerequisites") for text in texts.values()), (
-        "what the page shows, not what it needs"
-    )
+    assert not any(text.startswith("Prerequisites") for text in texts.values()), "what a page shows, not needs"
 
 
 def test_what_the_search_reads_of_a_page():

@@ -152,9 +152,7 @@ def test_dropout_stands_where_it_stood():
     h = torch.randn(2, T, 8)
     assert torch.equal(block.feed_forward(h), copy.deepcopy(block).eval().feed_forward(h))
     assert (block.self_attention.dropout, block.dropout.p, model.encoder.stack.dropout.p) == (0.5, 0.5, 0.5)
-    shares = {
-        kind: BERTClassifier(model, 2, kind=kind, dropout=0.3).dropout.p for kind in ("sentence", "token", "span")
-    }
+    shares = {k: BERTClassifier(model, 2, kind=k, dropout=0.3).dropout.p for k in ("sentence", "token", "span")}
     assert shares == {"sentence": 0.3, "token": 0.3, "span": 0.0}
 
 
@@ -177,9 +175,7 @@ REFUSED = {
     "segments must hold ids from 0 to 1, got 2": (IDS, SEGMENTS + 1),
     "places must hold ids from 0 to 6, got 7": (*PAIR, SEGMENTS + 6),
 }
-test_what_is_no_text_is_refused = refusals(
-    ((lambda model, x=x: model(x), message) for message, x in REFUSED.items()), build
-)
+test_what_is_no_text_is_refused = refusals(((lambda model, x=x: model(x), said) for said, x in REFUSED.items()), build)
 test_heads_that_do_not_fit_are_refused = refusals(
     {
         r"x must have shape \(B, 4, T\), got \(1, 3, 7\)": lambda: classifier(4, kind="choice")(IDS[None]),

@@ -80,6 +80,4 @@ REFUSED = {
     "question must hold words first": (STORY, GAP),
     r"question must have shape \(1, words\), got \(2, 2\)": (STORY[:1], QUESTION),
 }
-test_what_is_no_story_is_refused = refusals(
-    ((lambda model, x=x: model(x), message) for message, x in REFUSED.items()), build
-)
+test_what_is_no_story_is_refused = refusals(((lambda model, x=x: model(x), said) for said, x in REFUSED.items()), build)

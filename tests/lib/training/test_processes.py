@@ -145,9 +145,7 @@ SETTINGS = {
 NAMES = sorted(TASKS)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=reads(TASKS[name], **SETTINGS.get(name, {}))) for name in NAMES]
-)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=reads(TASKS[n], **SETTINGS.get(n, {}))) for n in NAMES])
 def test_the_parts_of_every_task_make_the_whole_loss(name, double):
     """The loss is what the parts say, weighted by their shares: that is so if a task weighs its loss right."""
     task = TASKS[name](**SETTINGS.get(name, {}))

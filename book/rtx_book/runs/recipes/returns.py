@@ -9,24 +9,12 @@ from .recipe import AGAIN_SETS, COSINE, Recipe, again
 # One stack for all, in which only the mixer differs: pre-norm, with MLPs twice as wide as the stack. Those with matrix
 # states have one head, and their width inside is such that a layer's state has 1,024 numbers, as Mamba's.
 _STACK: dict[str, Any] = {"width": 32, "layers": 2}
-_MIXERS: dict[str, tuple[str, dict[str, Any]]] = {
-    "rnn": ("tanh RNN", {}),
-    "lstm": ("LSTM", {}),
-    "slstm": ("sLSTM", {}),
-    "indrnn": ("ReLU IndRNN", {"length": 40}),
-    "qrnn": ("QRNN", {}),
-    "min-gru": ("minGRU", {}),
-    "lru": ("LRU", {}),
-    "mamba": ("Mamba", {}),
-    "mamba-signed": ("Mamba with decays from -1 to 1", {}),
-    "mamba2": ("Mamba-2", {}),
-    "linear-attention": ("Linear attention", {}),
-    "delta-net": ("DeltaNet", {}),
-    "delta-net-2": ("DeltaNet with beta up to 2", {}),
-    "gated-delta-net": ("Gated DeltaNet", {}),
-    "mlstm": ("mLSTM", {"expand": 1.0}),
-    "attention": ("Softmax attention", {}),
-}
+_ABOUT = {"rnn": "tanh RNN", "lstm": "LSTM", "slstm": "sLSTM", "indrnn": "ReLU IndRNN", "qrnn": "QRNN"}
+_ABOUT |= {"min-gru": "minGRU", "lru": "LRU", "mamba": "Mamba", "mamba-signed": "Mamba with decays from -1 to 1"}
+_ABOUT |= {"mamba2": "Mamba-2", "linear-attention": "Linear attention", "delta-net": "DeltaNet"}
+_ABOUT |= {"delta-net-2": "DeltaNet with beta up to 2", "gated-delta-net": "Gated DeltaNet"}
+_ABOUT |= {"mlstm": "mLSTM", "attention": "Softmax attention"}
+_OPTIONS: dict[str, dict[str, Any]] = {"indrnn": {"length": 40}, "mlstm": {"expand": 1.0}}
 SETTINGS = COSINE | {"batch_size": 64, "warmup": 50, "eval_every": 100, "eval_batches": 1}
 
 
@@ -42,7 +30,7 @@ def _mixer(
     **options: Any,
 ) -> Recipe:
     """A stack of one mixer on one task; ``options`` are added to the mixer's own."""
-    about, own = _MIXERS[mixer]
+    about, own = _ABOUT[mixer], _OPTIONS.get(mixer, {})
     arguments = _STACK | {"mixer": mixer} | (stack or {})
     if own | options:
         arguments["options"] = own | options
@@ -62,7 +50,7 @@ def _mixer(
 _PARITY = {"task": "parity", "task_arguments": {"length": 40}, "steps": 500}
 _PARITY |= {"elsewhere": {f"T = {length}": {"length": length} for length in (64, 128, 256)}}
 _BARE: dict[str, dict[str, Any]] = {mixer: {"kernel_size": None} for mixer in ("mamba", "mamba-signed")}
-_PARITY_RATES = {mixer: 1e-2 for mixer in _MIXERS if mixer != "gated-delta-net"}
+_PARITY_RATES = {mixer: 1e-2 for mixer in _ABOUT if mixer != "gated-delta-net"}
 _PARITY_RATES |= {"indrnn": 3e-2} | dict.fromkeys(("min-gru", "mamba2", "mlstm", "attention"), 3e-3)
 
 # --- words of S3
