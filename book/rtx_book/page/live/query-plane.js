@@ -19,23 +19,37 @@ RTX.part('query-plane', (RTX) => {
       end(MID + 6, 13, 'start', up), end(MID + 6, SIDE - 5, 'start', down), lines, names, handles)
     const clamp = (v) => Math.max(-far, Math.min(far, fixed(v)))
 
+    // Rings may lie over one another: the nearest tip is taken
+    let held = null
+    const tips = [], place = ({clientX, clientY}) => {
+      const {left, top, width} = svg.getBoundingClientRect(), scale = SIDE / width
+      return [(scale * (clientX - left) - MID) / unit, (MID - scale * (clientY - top)) / unit]
+    }
+    handles.addEventListener('pointerdown', (event) => {
+      const [x, y] = place(event), far = ({at}) => Math.hypot(at[0] - x, at[1] - y)
+      const tip = tips.reduce((best, one) => far(one) < far(best) ? one : best)
+      held = {tip, by: [tip.at[0] - x, tip.at[1] - y]}
+      event.preventDefault()
+      tip.handle.focus()
+      tip.handle.setPointerCapture(event.pointerId)
+    })
+    handles.addEventListener('pointermove', (event) => {
+      const [x, y] = place(event)
+      if (held) held.tip.go(x + held.by[0], y + held.by[1])
+    })
+    for (const last of ['pointerup', 'pointercancel']) handles.addEventListener(last, () => { held = null })
+
     // name, written at the tip; about: for the ear, where the reader may move it: move([x, y])
     function add({name, look, about, move}) {
       const hot = look === 'query-hot', line = el('path', {class: `query-line ${look}`}), head = el('path', {class: `query-head ${look}`})
-      const text = el('text', {class: 'query-name'}, name), rings = [GRIP, 10].map((r, i) => el('circle', {r, class: i ? 'query-ring' : 'query-reach'}))
+      const text = el('text', {class: 'query-name'}, name)
+      const rings = [GRIP, 10].map((r, i) => el('circle', {r, class: i ? 'query-ring' : 'query-reach'}))
       const handle = move && el('g', {class: `query-handle ${look}`, role: 'slider', tabindex: 0, 'aria-label': about,
         'aria-roledescription': 'vector', 'aria-valuemin': -far, 'aria-valuemax': far}, rings)
-      let now = [0, 0], from = null
+      let now = [0, 0]
       const go = (x, y) => move([clamp(x), clamp(y)])
       if (move) {
-        handle.addEventListener('pointerdown', (event) => {
-          from = {x: event.clientX, y: event.clientY, at: now, scale: SIDE / svg.getBoundingClientRect().width / unit}
-          handle.setPointerCapture(event.pointerId)
-        })
-        handle.addEventListener('pointermove', ({clientX, clientY}) => {
-          if (from) go(from.at[0] + (clientX - from.x) * from.scale, from.at[1] - (clientY - from.y) * from.scale)
-        })
-        for (const last of ['pointerup', 'pointercancel']) handle.addEventListener(last, () => { from = null })
+        tips.push({handle, go, get at() { return now }})
         handle.addEventListener('keydown', (event) => {
           const way = KEYS[event.key], step = event.shiftKey ? FINE : STEP
           if (!way || event.ctrlKey || event.altKey || event.metaKey) return
@@ -48,11 +62,10 @@ RTX.part('query-plane', (RTX) => {
       names.append(text)
 
       // weight: how thick, from 0 to 1. say: what the slider says
-      return function put(at, {weight = 0.3, say = '', shown = true} = {}) {
+      return function put(at, {weight = 0.3, say = ''} = {}) {
         const [x, y] = [px(at[0]), py(at[1])], size = Math.hypot(x - MID, y - MID), thick = 1.5 + 5 * weight
-        const [cos, sin] = size ? [(x - MID) / size, (y - MID) / size] : [0, 0], long = 7 + thick, wide = 3 + thick / 1.6
+        const [cos, sin] = size ? [(x - MID) / size, (y - MID) / size] : [0, 0], long = Math.min(7 + thick, size), wide = 3 + thick / 1.6
         now = at
-        for (const part of [line, head, text]) part.toggleAttribute('hidden', !shown)
         line.setAttribute('d', `M${MID} ${MID}L${x - long * cos} ${y - long * sin}`)
         line.setAttribute('stroke-width', thick)
         const [bx, by] = [x - long * cos, y - long * sin]

@@ -67,7 +67,7 @@ RTX.part('widget-query', (RTX) => {
       .map((j) => `${words[j]} ${weights[j].toFixed(2)}`).join(', ')
     function again() { Object.assign(now, start()); show() }
     const buttons = Object.entries(questions).map(([text, q]) => button(text, () => { now.q = [...q]; show() }))
-    const asking = maps && radios('Which word asks?', Object.fromEntries(words.map((word, j) => [j, word])), asks, (j) => { now.asks = +j; show() })
+    const asking = maps && radios('Which word asks?', {...words}, asks, (j) => { now.asks = +j; show() })
     const numbers = () => [...now.keys, ...maps ? [] : [...now.values, now.q]].flat()
     const moved = kept('vectors', () => String(numbers()) === String(begun) ? '' : numbers().join('_'), (text) => {
       const all = (text ? text.split('_') : begun).map(Number)
