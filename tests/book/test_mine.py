@@ -159,3 +159,20 @@ def test_a_reader_runs_it(tmp_path):
     command = [sys.executable, stage_file("recurrence"), tmp_path / "mine.txt", "--steps", "5", "--prompt", "☃"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert said.startswith("step 5: ") and len(said) > 500
+
+
+GPT = {"vocabulary": 103, "width": 64, "heads": 4, "layers": 2, "positions": "learned", "length": 64}
+WHOLE = {"attention": rtx_lib.models.Seq2Seq(32, 14, width=32, hidden_size=64, attention="additive")}
+WHOLE["transformer"] = CausalTransformer(103, 103, activation="relu", **GPT)
+
+
+@pytest.mark.parametrize("chapter", WHOLE)
+def test_what_a_chapter_shows_whole_runs_and_gives_the_numbers_of_the_library(chapter):
+    text = "\n".join(source(cell) for cell in read_notebook(NOTEBOOKS[chapter])["cells"])
+    (code,) = re.findall(r"```python\n(import torch\n.*?)```", text, flags=re.S)
+    assert code.count("\n") <= 60
+    exec(re.sub(r"\b(400|601|200)\b", "2", code), there := {})
+    model, ids = there["model"], there["ids"][:, -64:]
+    WHOLE[chapter].load_state_dict(dict(zip(WHOLE[chapter].state_dict(), model.state_dict().values(), strict=True)))
+    x = (there["x"], ids) if chapter == "attention" else ids
+    assert relative_error(model(*x) if chapter == "attention" else model(x), WHOLE[chapter](x)[0]) < 1e-5

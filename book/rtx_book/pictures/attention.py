@@ -1,4 +1,4 @@
-"""Pictures of a translator with attention: sentences right by their length, and scores on their way through a softmax.
+"""Pictures of attention: a query by hand, sentences right by their length, and scores on their way through a softmax.
 
 What has no unit is drawn in the colours of :data:`~rtx_lib.plots.style.CYCLE`, in order.
 """
@@ -11,9 +11,32 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
+from rtx_book.paths import texts
 from rtx_lib.plots.curves import bands
-from rtx_lib.plots.heatmaps import floats
+from rtx_lib.plots.heatmaps import floats, word
 from rtx_lib.plots.style import CYCLE
+
+FOUR_WORDS: dict[str, dict[str, Any]] = texts("pictures/query.yml")
+"""By chapter: a query of four words, as :func:`draw_query` and the live figure ``query`` take it."""
+
+
+def draw_query(told: Mapping[str, Any]) -> Figure:
+    """One query of two numbers beside the keys of some words, and the answer beside their values: arrows from 0.
+
+    ``told`` is one of :data:`FOUR_WORDS`; where it has ``maps``, scores are divided by the root of 2 as in a head.
+    """
+    query, keys, values = (np.array(told[name], float) for name in ("query", "keys", "values"))
+    weights = np.exp(keys @ query / (math.sqrt(2) if "maps" in told else 1))
+    weights /= weights.sum()
+    fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.9))
+    sides = (("query", query, keys), ("answer", weights @ values, values))
+    for ax, plane, (name, tip, tips) in zip(axes, told["planes"], sides, strict=True):
+        ax.set(**plane, aspect="equal")
+        for text, (x, y), weight in [*zip(told["words"], tips, weights, strict=True), (name, tip, 0.3)]:
+            look = {"arrowstyle": "-|>", "color": CYCLE[text == name], "linewidth": 1 + 4 * weight, "shrinkA": 0}
+            ax.annotate("", (x, y), (0, 0), arrowprops=look | {"shrinkB": 0}, zorder=3)
+            word(ax, x + (0.2 if x >= 0 else -0.2), y + 0.2 * np.sign(y), text, ha="left" if x >= 0 else "right")
+    return fig
 
 
 def draw_exact(shares: Mapping[str, Mapping[Any, Any]], *, trained: int) -> Figure:
@@ -75,11 +98,9 @@ def draw_softmax(scores: Any, width: int) -> Figure:
     """
     row = floats("scores", scores, "S")
     fig, axes = plt.subplots(1, 2, figsize=(6.4, 2.7), sharey=True)
-    for ax, factor, name, colour in zip(
-        axes, (math.sqrt(width), 1.0), ("without", "with the scale"), CYCLE, strict=False
-    ):
-        weights = np.exp(factor * (row - row.max()))
-        weights /= weights.sum()
+    factors = {"without": math.sqrt(width), "with the scale": 1.0}
+    for ax, (name, factor), colour in zip(axes, factors.items(), CYCLE, strict=False):
+        weights = np.exp(factor * row - np.logaddexp.reduce(factor * row))
         ax.bar(range(1, len(row) + 1), weights, color=colour)
         ax.set(ylim=(0, 1), xlabel=f"key, K = {width}", title=f"{name}: max {weights.max():.2f}")
     axes[0].set_ylabel("weight")

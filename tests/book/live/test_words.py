@@ -4,6 +4,7 @@ import pytest
 import torch
 from live.parity import BAR, arrays, disturb, error
 
+from rtx_book.pictures.attention import FOUR_WORDS, draw_query
 from rtx_lib.diagnostics.attention import record_attention
 from rtx_lib.layers.decoding import greedy
 from rtx_lib.models.seq2seq import ATTENTIONS, Seq2Seq
@@ -91,6 +92,19 @@ def test_weights_and_what_passes_are_torchs(live, double):
             assert abs(found["passes"] - float(slope.norm())) < 1e-12
 
 
+@pytest.mark.parametrize("chapter", FOUR_WORDS)
+def test_sums_of_four_words_are_torchs(live, chapter):
+    told = [FOUR_WORDS[chapter][name] for name in ("query", "keys", "values")]
+    (q, k, v), maps = (torch.tensor(one).double() for one in told), FOUR_WORDS[chapter].get("maps")
+    for seen in (1, 4):
+        how = {"scale": 2**0.5 if maps else 1, "seen": seen}
+        y = (k[:seen] @ q / how["scale"]).softmax(0) @ v[:seen]
+        assert error(live("query").evaluate("(given) => RTX.asked(...given).y", [*told, how]), y) < BAR
+    assert error(draw_query(FOUR_WORDS[chapter]).axes[1].texts[-2].xy, y) < BAR
+    q_map, v_map = (torch.tensor(maps[name]).double() for name in "qv") if maps else (None, None)
+    assert not maps or ((q_map @ k[3]).equal(q) and (v_map @ k.T).equal(v.T))
+
+
 # ---- the widgets
 
 
@@ -137,3 +151,19 @@ def test_scores_are_dragged_and_the_scale_softens_them(widget):
     assert slider.get_attribute("aria-valuetext") == "4.00" and "Key 3 takes" in said.inner_text()
     page.get_by_role("button", name="All equal").click()
     assert page.locator(".scores-row > output").all_inner_texts() == ["12.5 %"] * 8
+
+
+def test_vectors_follow_keys_and_hand_and_later_words_are_hidden(widget):
+    page = widget("query")
+    weights, tea = page.locator(".query-weight b"), page.get_by_role("slider", name="key of tea")
+    assert weights.all_inner_texts() == ["0.04", "0.00", "0.26", "0.70"]  # as the chapter says
+    tea.press("ArrowRight")
+    assert tea.get_attribute("aria-valuetext").startswith("(1.5, 1): score 4,")
+    tea.locator(".query-ring").hover(force=True)
+    page.mouse.down()
+    page.mouse.move(0, 0)
+    assert tea.get_attribute("aria-valuetext").startswith("(−3.4, 3.4)")
+    page = widget("query", **FOUR_WORDS["transformer"], questions={})
+    page.get_by_label("drank", exact=True).check()
+    page.get_by_label("hide later words").check()
+    assert page.locator(".query-weight b").all_inner_texts()[2:] == ["0.00", "0.00"]

@@ -9,6 +9,7 @@ from live.parity import disturb
 
 from rtx_book.page.live.packing import pack_merges
 from rtx_book.page.live_rope import LANES
+from rtx_book.pictures.attention import FOUR_WORDS
 from rtx_book.runs.builders import build
 from rtx_book.runs.made_series import MadeSeries, forecaster
 from rtx_book.runs.recipes import RECIPES
@@ -202,6 +203,7 @@ GIVEN = {  # of each kind: what `play` is given
     "fool": lambda: parity() | {"least": {"repeats": {"flips": 2}}, "tried": 9},
     "gates": lambda: {"pulses": {3: 1, 7: 1}},
     "own": lambda: {"text": "a bed, a cab; " * 60, "limit": 1},
+    "query": lambda: FOUR_WORDS["attention"],
     "integrator": lambda: {"input": "step"},
     "pulses": lambda: {"u": 0.9, "pulses": {3: 1}},
     "scan-tree": lambda: {"u": -0.7},
