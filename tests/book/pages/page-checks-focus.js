@@ -1,3 +1,5 @@
+// Whether the element that has the focus looks different from itself without it. Inside a frame the focus is the
+// frame's own matter.
 () => {
   const e = document.activeElement
   if (!e || e === document.body || e.tagName === 'IFRAME') return null

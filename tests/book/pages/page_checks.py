@@ -69,25 +69,9 @@ def visit(context: BrowserContext, address: str) -> Iterator[Visit]:
         page.close()
 
 
-# Lines of pictures are thousands of elements, of which axe-core asks nothing; what tells a picture's meaning stays.
-_NO_LINES = "document.querySelectorAll('svg :is(path, use, defs, line, circle, clipPath)').forEach(e => e.remove())"
+def _script(name: str) -> str:
+    return Path(__file__).with_name(f"page-checks-{name}.js").read_text()
 
-_AXE = f"""async ([colours, kinds]) => {{
-  const found = []
-  const run = async (context, options) =>
-    found.push(...(await axe.run(context, {{resultTypes: ['violations'], preload: false, ...options}})).violations)
-  if (kinds !== 'rest') await run(document, {{runOnly: {{type: 'rule', values: colours}}}})
-  if (kinds !== 'colours') {{
-    {_NO_LINES}
-    await run(document, {{rules: Object.fromEntries(colours.map(rule => [rule, {{enabled: false}}]))}})
-  }}
-  return found.filter(v => ['serious', 'critical'].includes(v.impact)).map(v =>
-    `${{v.impact}} ${{v.id}}: ${{v.help}}: ` + v.nodes.slice(0, 3).map(n => n.target.join(' ')).join(' | '))
-}}"""
-
-# Whether the element that has the focus looks different from itself without it. Inside a frame the focus is the
-# frame's own matter.
-_FOCUS = Path(__file__).with_name("page-checks-focus.js").read_text()
 
 # What the picture of an explorer or film looks like now, without the ids that differ from frame to frame.
 _PICTURE = """figure => [...figure.querySelectorAll('svg')].filter(e => e.checkVisibility())
@@ -113,39 +97,16 @@ def wake(page: Page) -> list[str]:
 
 def small_text(page: Page) -> list[str]:
     """Words in live figures that are smaller than 10 px on this screen."""
-    return page.evaluate("""() => {
-      const faults = []
-      for (const e of document.querySelectorAll('.live-body *')) {
-        const own = [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())
-        if (!own || !e.checkVisibility() || e.tagName === 'OPTION') continue
-        const matrix = e.ownerSVGElement ? e.getScreenCTM() : {a: 1, b: 0}
-        const size = parseFloat(getComputedStyle(e).fontSize) * Math.hypot(matrix.a, matrix.b)
-        if (size < 9.95) faults.push(`${size.toFixed(1)} px: ${e.textContent.trim().slice(0, 40)}`)
-      }
-      return faults.slice(0, 5)
-    }""")
+    return page.evaluate(_script("small"))
 
 
 def broken_pictures(page: Page) -> list[str]:
-    return page.evaluate("""async () => {
-      const broken = []
-      for (const image of document.images) {
-        image.loading = 'eager'
-        try { await image.decode() }
-        catch { if (!image.naturalWidth) broken.push(`broken picture: ${image.src.slice(0, 120)}`) }
-      }
-      return broken
-    }""")
+    return page.evaluate(_script("pictures"))
 
 
 def maths_faults(page: Page) -> list[str]:
     """Formulas that are still source text, or that MathJax could not set when the site was built."""
-    return page.evaluate("""() => {
-      const source = [...document.querySelectorAll('.math')].filter(e => !e.querySelector('mjx-container math'))
-      const errors = [...document.querySelectorAll('mjx-merror, .MathJax_Error')]
-      return [...source.map(e => `formula not set: ${e.textContent.slice(0, 80)}`),
-              ...errors.map(e => `error in a formula: ${e.textContent.slice(0, 80)}`)]
-    }""")
+    return page.evaluate(_script("maths"))
 
 
 def overflow(page: Page) -> list[str]:
@@ -160,7 +121,7 @@ def axe(page: Page, script: Path, kinds: str = "both") -> list[str]:
     """
     for frame in page.frames:
         frame.add_script_tag(path=script)
-    return page.evaluate(_AXE, [COLOURS, kinds])
+    return page.evaluate(_script("axe"), [COLOURS, kinds])
 
 
 def invisible_focus(page: Page, stops: int) -> list[str]:
@@ -169,7 +130,7 @@ def invisible_focus(page: Page, stops: int) -> list[str]:
     faults, seen = [], 0
     for _ in range(stops):
         page.keyboard.press("Tab")
-        if state := page.evaluate(_FOCUS):
+        if state := page.evaluate(_script("focus")):
             seen += 1
             if not state["visible"]:
                 faults.append(f"no sign of the focus: {state['name']}")
@@ -246,23 +207,9 @@ def loaded_twice(seen: Visit) -> list[str]:
 def faults_on_paper(page: Page) -> list[str]:
     """Live figures that do not print as pictures; lines, tables and figures that paper cuts; buttons on it."""
     page.emulate_media(media="print")
-    # What is folded opens before it is printed (site.js), so it is looked at open.
-    faults = page.evaluate("""() => [...document.querySelectorAll('figure[data-live]')].filter(e => {
-        const folded = e.closest('details:not([open])')
-        if (folded) folded.open = true
-        const picture = e.querySelector('.live-still svg')?.checkVisibility()
-          && !e.querySelector('.live-body')?.checkVisibility()
-        if (folded) folded.open = false
-        return !picture
-      })
-      .map(e => `the live figure ${e.dataset.live} is no picture on paper`)""")
+    faults = page.evaluate(_script("still"))
     page.set_viewport_size(PAPER)
-    faults += page.evaluate("""() => {
-      const over = e => e.scrollWidth > e.clientWidth + 2 || e.getBoundingClientRect().right > innerWidth + 2
-      return [...document.querySelectorAll('main pre, main table, main figure')]
-        .filter(e => e.checkVisibility() && over(e))
-        .map(e => `is cut on paper: ${e.tagName}: ${e.textContent.slice(0, 60)}`)
-    }""")
+    faults += page.evaluate(_script("cut"))
     if page.locator(".prev-next-area:visible, .copybtn:visible").count():
         faults.append("a button on paper")
     page.set_viewport_size(DESKTOP)
