@@ -185,12 +185,10 @@ def _spread(model: nn.Module, generator: torch.Generator) -> None:
             parameter.normal_(0, parameter.shape[-1] ** -0.5, generator=generator)
 
 
-def _read(
-    model: nn.Module, pieces: Sequence[Tensor], state: Memory | None = None
-) -> tuple[list[Tensor], Memory | None]:
+def _read(net: nn.Module, pieces: Sequence[Tensor], state: Memory | None = None) -> tuple[list[Tensor], Memory | None]:
     """The predictions for pieces that follow each other, and the state after the last."""
     outputs = []
     for piece in pieces:
-        y, state = model(piece, state)
+        y, state = net(piece, state)
         outputs.append(y)
     return outputs, state

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from rtx_book.bench.measuring import Variant, row, that_run
 from rtx_lib import layers
+from rtx_lib.diagnostics import agreement
 from rtx_lib.diagnostics.measuring import measure
 from rtx_lib.layers.blocks import Block
 from rtx_lib.layers.official import renamed
@@ -219,7 +220,7 @@ def _ready(package: str, sizes: Sizes, x: Tensor, ids: Tensor, device: str) -> I
         both = {f"{duel.name}, {way}, {side}": run for way, pair in ways.items() for side, run in pair.items()}
         if len(that_run(both)) < len(both):
             continue
-        error = max(_error(**pair) for pair in ways.values()) if duel.same else None
+        error = max(agreement.error(pair["ours"](), pair["theirs"]()) for pair in ways.values()) if duel.same else None
         shape = "" if duel.x is None else f", B={len(duel.x)} T={sizes.steps} D={sizes.width}{duel.size}"
         yield (duel.name + shape, version + duel.against), ways, kind, error
 
@@ -246,8 +247,3 @@ def _outputs(model: Any, x: Tensor) -> Tensor:
 
 def _gradient(model: Any, x: Tensor, leaves: list[Tensor]) -> Tensor:
     return torch.autograd.grad(_outputs(model, x).logsumexp(-1).sum(), leaves, allow_unused=True)[0]
-
-
-def _error(ours: Variant, theirs: Variant) -> float:
-    truth = theirs()
-    return float((ours() - truth).abs().max() / truth.abs().max())

@@ -64,7 +64,7 @@ def ask(
     rules
         For a matrix that many answers solve: what the check tests, in its order. They decide on the page.
     """
-    texts = _texts(options)
+    texts = dict(options) if isinstance(options, Mapping) else {option: str(option) for option in options or ()}
     if kind == "set":
         right, slips = set(right), [set(slip) for slip in slips]
     judged, praise = _judge(check, right)
@@ -218,11 +218,6 @@ def _edge(says_so: Callable[[float], bool], value: float, side: int) -> float:
 
 
 # --------------------------------------------------------------------------------------- what the reader sees
-
-
-def _texts(options: Sequence[Any] | Mapping[Any, str] | None) -> dict[Any, str]:
-    """The options with their texts."""
-    return dict(options) if isinstance(options, Mapping) else {option: str(option) for option in options or ()}
 
 
 def _fields(kind: str, label: str, right: Any, texts: Mapping[Any, str], parts: Sequence[str]) -> str:

@@ -346,9 +346,7 @@ def _ways(
         shares = [np.where(owner == k, 0, found(own, values[:, None]) @ weights)[:, None] for found in (lt, eq)]
         costs = [np.pad(chances, ((0, 0), (cost, 0)))[:, : chances.shape[1]] for cost in (2, tied)]
         chances = chances * (1 - sum(shares)) + sum(map(mul, costs, shares))
-    ways = {
-        lane: weights @ chances[owner == k] for k, (lane, (_, weights)) in enumerate(zip(scores, drawn, strict=True))
-    }
+    ways = {lane: own @ chances[owner == k] for k, (lane, (_, own)) in enumerate(zip(scores, drawn, strict=True))}
     return scores, ways
 
 

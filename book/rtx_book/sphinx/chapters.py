@@ -101,9 +101,7 @@ def set_in_lines(output: nodes.Element) -> None:
 
 def figure_first(cells: list[nodes.Element]) -> None:
     """Let a chapter's first figure stand where its first cell stands; what was before it is folded below it."""
-    hero = next(
-        (cell for cell in cells if (out := part(cell, "output")) is not None and FIGURE.search(raw_html(out))), None
-    )
+    hero = next((c for c in cells if (out := part(c, "output")) is not None and FIGURE.search(raw_html(out))), None)
     if hero is None:
         return
     before = [cell for cell in cells[: cells.index(hero)] if cell.parent is hero.parent]

@@ -121,10 +121,8 @@ RECIPES = [
     _copy("copy-lstm", "LSTM", "lstm", 1e-2, hidden_size=64, forget_bias=4.0),
     _copy("copy-gru", "GRU", "gru", 1e-2, hidden_size=75),
     *(
-        _copy(
-            f"forget-bias-{bias:g}", f"LSTM with forget bias {bias:g}", "lstm", 1e-2, hidden_size=64, forget_bias=bias
-        )
-        for bias in (0.0, 1.0, 4.0, 8.0)
+        _copy(f"forget-bias-{b:g}", f"LSTM with forget bias {b:g}", "lstm", 1e-2, hidden_size=64, forget_bias=b)
+        for b in (0.0, 1.0, 4.0, 8.0)
     ),
     # Three recurrent maps a step in each, at equal parameters.
     _digits("depth-transition", "deep-transition GRU", "deep-gru", 1500, hidden_size=49, transitions=2),

@@ -35,12 +35,10 @@ def _lane(
     if lane not in _LINEAR:
         inner = {"core": model, "core_arguments": own, "width": 64}
         model, own = "patched", inner | {"patch": patch or PATCHES.get(series, 24), "norm": norm}
-    settings = _HOW | {"steps": 600 if series.startswith("ett") else 300} | how
+    how = _HOW | {"steps": 600 if series.startswith("ett") else 300} | how
     name = f"series-{series}-{name or lane}"
     lr = _RATES.get(name.removesuffix("-longer"), RATES[1])
-    return Recipe(
-        name, f"{about} on {series}", model, "series", lr=lr, model_arguments=own, task_arguments=task, **settings
-    )
+    return Recipe(name, f"{about} on {series}", model, "series", lr=lr, model_arguments=own, task_arguments=task, **how)
 
 
 # Each has the rate of the least loss on "valid" in a whole training with a seed that is not shown, of 0.003, 0.01 and
