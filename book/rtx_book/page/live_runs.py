@@ -1,6 +1,9 @@
-"""The still picture of the trainer: recorded runs of its default setting, and the gradient at their ends."""
+"""Still pictures: of the trainer, recorded runs of its default setting and the gradient at their ends; of a text."""
 
+import math
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -12,6 +15,8 @@ from rtx_lib.plots.style import look
 
 NAMES = {"rnn": "tanh RNN", "irnn": "IRNN", "lstm": "LSTM", "gru": "GRU", "indrnn": "IndRNN"}
 """What the trainer calls its cells."""
+
+COUNTED = {"uniform": "all alike", "unigram": "characters counted", "bigram": "pairs counted", "": "LSTM"}
 
 
 def draw_live_runs(record: Mapping[str, Any], gradients: bool = True) -> Figure:
@@ -74,3 +79,14 @@ def ghosts(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def _cells(record: Mapping[str, Any]) -> Sequence[str]:
     """The record's cells in the trainer's order."""
     return [kind for kind in NAMES if kind in record["curves"]]
+
+
+def own_text(path: Path) -> tuple[Any, str, dict[str, Any]]:
+    """What counting and an LSTM come to on the text beside ``path``, of which the reader is given the first part."""
+    found = re.findall(r"'(?:(\w+) (?:guess )?)?loss': ([\d.]+)", path.read_text(encoding="utf-8"))
+    bits = {COUNTED[name]: float(nats) / math.log(2) for name, nats in found}
+    fig, ax = plt.subplots(figsize=(5.8, 1.9))
+    ax.bar_label(ax.barh([*bits], [*bits.values()]), fmt="%.2f", padding=3)
+    ax.set(xlabel="bits per character of text not read", xlim=(0, 7), ylim=(3.5, -0.5))
+    words = "; ".join(f"{name}: {own:.2f}" for name, own in bits.items())
+    return fig, f"Bits per character. {words}.", {"text": path.with_name("mine.txt").read_text(encoding="utf-8")[:20_000]}

@@ -13,13 +13,10 @@ The scripts come from the library, one file each below ``_static/live``. Only a 
 
 import functools
 import json
-import math
-import re
 import shutil
 from pathlib import Path
 from typing import Any, ClassVar
 
-import matplotlib.pyplot as plt
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
@@ -29,15 +26,13 @@ from rtx_book.page import live
 from rtx_book.page.figure import as_json, boxed, svg_tree
 from rtx_book.page.live.packing import pack
 from rtx_book.page.live_rope import LANES, describe_rope, draw_rope
-from rtx_book.page.live_runs import describe_live_runs, draw_live_runs, ghosts
+from rtx_book.page.live_runs import describe_live_runs, draw_live_runs, ghosts, own_text
 from rtx_book.records.records import load
 from rtx_book.runs import told
 from rtx_lib.plots import style
 
 RECORDS = {"train": "results/live/trainer.json", "rope": "results/live/rope.npz", "own": "own/text.out"}
 """Of each kind that a page may have, the file in the folder `book` that its still picture, or its models, come from."""
-
-COUNTED = {"uniform": "all alike", "unigram": "characters counted", "bigram": "pairs counted", "": "LSTM"}
 
 
 def _train(path: Path) -> tuple[Any, str, dict[str, Any]]:
@@ -48,17 +43,6 @@ def _train(path: Path) -> tuple[Any, str, dict[str, Any]]:
 def _rope(path: Path) -> tuple[Any, str, dict[str, Any]]:
     records = load(path.parents[1])
     return draw_rope(records), describe_rope(records), {"lanes": LANES}
-
-
-def _own(path: Path) -> tuple[Any, str, dict[str, Any]]:
-    """What counting and an LSTM come to on the text beside ``path``, of which the reader is given the first part."""
-    found = re.findall(r"'(?:(\w+) (?:guess )?)?loss': ([\d.]+)", path.read_text(encoding="utf-8"))
-    bits = {COUNTED[name]: float(nats) / math.log(2) for name, nats in found}
-    fig, ax = plt.subplots(figsize=(5.8, 1.9))
-    ax.bar_label(ax.barh([*bits], [*bits.values()]), fmt="%.2f", padding=3)
-    ax.set(xlabel="bits a character of text not read", xlim=(0, 7), ylim=(3.5, -0.5))
-    words = "; ".join(f"{name}: {own:.2f}" for name, own in bits.items())
-    return fig, f"Bits a character. {words}.", {"text": path.with_name("mine.txt").read_text(encoding="utf-8")[:20_000]}
 
 
 @functools.cache
@@ -85,7 +69,7 @@ class LiveFigure(SphinxDirective):
         path = Path(self.env.srcdir, "book", RECORDS[kind])
         self.env.note_dependency(str(path))
         with style():
-            picture, words, data = {"train": _train, "rope": _rope, "own": _own}[kind](path)
+            picture, words, data = {"train": _train, "rope": _rope, "own": own_text}[kind](path)
             still = boxed(svg_tree(picture), words)
         hashes = {name: digest for name, (digest, _) in _packed(path).items()} if kind == "rope" else {}
         whole = live.figure(kind, still, as_json(options | data), hashes, self.options.get("title"), "|")

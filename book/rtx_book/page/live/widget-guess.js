@@ -67,8 +67,8 @@ RTX.part('widget-guess', (RTX) => {
         el('tbody', {},
           line('right at once', ({once}) => `${Math.round(100 * once)} %`),
           line('guesses a character', (own) => own.mean.toFixed(1)),
-          line('bits a character, at least', ({lower}) => lower.toFixed(2)),
-          line('bits a character, at most', ({upper}) => upper.toFixed(2)),
+          line('bits per character, at least', ({lower}) => lower.toFixed(2)),
+          line('bits per character, at most', ({upper}) => upper.toFixed(2)),
           line('bits it paid (cross-entropy)', ({paid}) => paid?.toFixed(2) ?? '–')))
     }
 

@@ -28,7 +28,7 @@ RTX.part('widget-own', (RTX) => {
 
     // ---- what is seen
     const chart = RTX.chart({width: 400, height: 230, right: 78, alt: '', x: {from: 0, to: 200, label: 'training step'},
-      y: {from: 0, to: 6, label: 'bits a character'}})
+      y: {from: 0, to: 6, label: 'bits per character'}})
     const told = el('p', {className: 'live-task'}), title = el('p', {className: 'own-title'})
     const written = el('div', {className: 'own-written', dir: 'auto', tabIndex: 0, role: 'group', 'aria-label': 'What it writes'})
     const home = el('p', {className: 'live-task', hidden: true}, 'At home: ', el('code', {}, `model, task = rtx_lib.load("${NAME}")`),
@@ -49,10 +49,10 @@ RTX.part('widget-own', (RTX) => {
     }
     function says() {
       if (text.fault) return text.fault
-      if (!run.held.length) return `Not trained yet. Counting pairs reaches ${text.counted.toFixed(2)} bits a character.`
+      if (!run.held.length) return `Not trained yet. Counting pairs reaches ${text.counted.toFixed(2)} bits per character.`
       const held = run.held.at(-1), rises = held > Math.min(...run.held) + 0.1
       const more = rises ? ' It grows again: the text is learned by heart, not its language.' : ''
-      return `Step ${run.steps}: ${held.toFixed(2)} bits a character on the last tenth, which it does not learn; `
+      return `Step ${run.steps}: ${held.toFixed(2)} bits per character on the last tenth, which it does not learn; `
         + `counting pairs reaches ${text.counted.toFixed(2)}.${more}`
     }
 

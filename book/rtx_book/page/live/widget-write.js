@@ -68,7 +68,7 @@ RTX.part('widget-write', (RTX) => {
         const behind = (i) => i >= segment && i % segment < BEHIND
         const line = (name, {bits, time}) => el('tr', {}, el('th', {scope: 'row'}, name),
           [mean(bits)?.toFixed(2), mean(bits, behind)?.toFixed(2) ?? '–', `${(time / none.time).toFixed(1)} ×`].map((t) => el('td', {}, t)))
-        const heads = ['model', 'bits a character', `first ${BEHIND} behind a border`, 'time for one']
+        const heads = ['model', 'bits per character', `first ${BEHIND} behind a border`, 'time for one']
         table.replaceChildren(
           el('caption', {}, `The ${text.length} characters above, read by each just now in your browser`),
           el('thead', {}, el('tr', {}, heads.map((t) => el('th', {scope: 'col'}, t)))),
@@ -111,7 +111,7 @@ RTX.part('widget-write', (RTX) => {
       const own = reading.bits((k) => !written.has(k))
       tells.textContent = `Character ${i + 1} of ${rows.length}, ${named(r.c)}${cost}. ` +
         `${where.length ? `Having read it, the model looked at ${where.join(', ')}. ` : ''}` +
-        `${own === null ? '' : `What the model did not write itself: ${own.toFixed(2)} bits a character.`}`
+        `${own === null ? '' : `What the model did not write itself: ${own.toFixed(2)} bits per character.`}`
       place.setAttribute('aria-valuetext', tells.textContent)
     }
     function paint(k, c, strength, title, first) {
