@@ -89,4 +89,4 @@ def own_text(path: Path) -> tuple[Any, str, dict[str, Any]]:
     ax.bar_label(ax.barh([*bits], [*bits.values()]), fmt="%.2f", padding=3)
     ax.set(xlabel="bits per character of text not read", xlim=(0, 7), ylim=(3.5, -0.5))
     words = "; ".join(f"{name}: {own:.2f}" for name, own in bits.items())
-    return fig, f"Bits per character. {words}.", {"text": path.with_name("mine.txt").read_text(encoding="utf-8")[:20_000]}
+    return fig, f"Bits: {words}.", {"text": path.with_name("mine.txt").read_text(encoding="utf-8")[:20_000]}
