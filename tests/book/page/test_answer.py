@@ -164,7 +164,7 @@ def test_by_keyboard_and_by_ear(page):
     opened.keyboard.type("1/6")
     opened.keyboard.press("Enter")
     box = opened.get_by_role("group", name="error", exact=True)
-    assert said(box).startswith("✗ Not yet: 1/6 belongs")
+    assert said(box).startswith("✗ Not yet: 2/12 belongs")
     opened.keyboard.press("Tab")
     assert opened.evaluate("document.activeElement.textContent") == "Check"
     assert opened.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
