@@ -6,7 +6,9 @@ import copy
 import functools
 import math
 import os
+import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -44,22 +46,19 @@ def unanswered(said: str) -> None:
 @contextlib.contextmanager
 def limited() -> Iterator[None]:
     """Raise AssertionError where an answer is graded and takes longer than ``LIMIT``."""
-    late = threading.Event()
-
-    def stop() -> None:
-        late.set()
-        _thread.interrupt_main()
-
-    timer = threading.Timer(LIMIT, stop)
-    if grading():
+    timer, begun = threading.Timer(LIMIT, _thread.interrupt_main), time.monotonic()
+    if limits := bool(grading()):
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
         timer.start()
     try:
         yield
     except KeyboardInterrupt:
-        assert not late.is_set(), f"no answer after {LIMIT:g} seconds: does a loop never end?"
+        assert time.monotonic() < begun + LIMIT, f"no answer after {LIMIT:g} seconds: does a loop never end?"
         raise
     finally:
         timer.cancel()
+        if limits:
+            signal.signal(signal.SIGINT, before)
 
 
 def exercise(right: str = "") -> Callable[[Callable[..., str | None]], Callable[..., None]]:
