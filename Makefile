@@ -41,7 +41,7 @@ help:
 	@echo '                      (GPU_PYTHON=python3 installs nothing; make gpu-merge takes the speeds over)'
 	@echo 'make notebooks        run the notebooks that changed, without building the site'
 	@echo 'make edition          the notebooks with what they showed, small, for GitHub: _build/edition'
-	@echo 'make figures          every figure of the chapters as SVG and PDF with its alt text, in _build/figures'
+	@echo 'make figures          every figure of the chapters as SVG and PDF with its alt text: _build/edition/figures'
 	@echo 'make data             fetch the data files that the cache lacks; what fails is left to embedded data'
 	@echo 'make replicate        run what the replication study lacks (hours; JOBS=2 at a time; goes on when killed)'
 	@echo 'make live             measure the trainer of the pages in Chromium anew (twenty minutes; goes on when killed)'
@@ -76,15 +76,13 @@ live: setup-tests
 notebooks: setup data
 	@$(BUILD) execute --profile "$(PROFILE)"
 
-# The sources with small outputs, which GitHub shows; no other edition holds any.
+# The sources with small outputs, which GitHub shows, and the figures as files; no other edition holds any.
 edition: notebooks
-	@$(PY) -c 'import subprocess, sys; from rtx_book.build import node; \
-		sys.exit(subprocess.call([*node.command("node"), *sys.argv[1:]]))' \
-		book/rtx_book/build/edition.js _build/executed notebooks _build/edition
+	@$(PY) -m rtx_book.build.node book/rtx_book/build/edition.js _build/executed notebooks _build/edition
 
-figures: setup-tests notebooks
+figures: setup-tests edition
 	@$(PY) tests/support/browser.py
-	@$(PY) -m rtx_book.build.figures _build/executed _build/figures
+	@$(PY) -m rtx_book.build.figures _build/edition/figures
 
 lint: setup-tests
 	$(call phase,ruff (notebooks too),$(PY) -m ruff check --quiet .)

@@ -35,3 +35,7 @@ def _version(node: str) -> int:
     except OSError:
         return 0
     return int(number[1]) if (number := re.match(r"v(\d+)\.", said)) else 0
+
+
+if __name__ == "__main__":  # `python -m rtx_book.build.node SCRIPT ARGUMENTS`
+    sys.exit(subprocess.call([*(command("node") or sys.exit("There is no Node.")), *sys.argv[1:]]))

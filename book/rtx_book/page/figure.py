@@ -36,8 +36,8 @@ _BASE_STYLE = "stroke-linejoin:round;stroke-linecap:butt"  # what matplotlib's o
 _number = itertools.count(1)  # one prefix per figure of the process: the same in every run of a notebook
 
 
-GROUND = "var(--pst-color-background,var(--jp-layout-color0,var(--colab-primary-surface-color,Canvas)))"
-_HALO_STYLE = f"paint-order:stroke;stroke-width:4px;stroke-linejoin:round;stroke:{GROUND}"
+_GROUND = "var(--pst-color-background,var(--jp-layout-color0,var(--colab-primary-surface-color,Canvas)))"
+_HALO_STYLE = f"paint-order:stroke;stroke-width:4px;stroke-linejoin:round;stroke:{_GROUND}"
 
 _LINES = "lines-"
 _LONG = re.compile(r"-?\d+\.\d{3,}")

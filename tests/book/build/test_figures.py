@@ -1,27 +1,42 @@
-"""Figures as files: what a page needs is undone, the alt text and the licence are inside, and a PDF has one page."""
+"""The edition: the sources with pictures, no solution, and each picture as a file, of which a PDF has one page."""
 
 import json
 import re
+import subprocess
 import xml.etree.ElementTree as ET
 
 from matplotlib import pyplot as plt
+from support import needs
 from support.helpers import code_cell
 
-from rtx_book.build import figures
+from rtx_book.build import figures, node
 from rtx_book.page.figure import to_svg
 
 
-def test_a_figure_becomes_a_file_with_its_alt_text_and_a_pdf(tmp_path, browser):
+def test_the_edition_is_the_source_with_figures_as_pictures_and_no_solution(tmp_path, browser):
     fig, ax = plt.subplots()
     ax.set_ylabel("turned")
-    shown = {"data": {"text/html": ["<p>", to_svg(fig, "It <rises> & falls.")]}}
-    (tmp_path / "made.ipynb").write_text(json.dumps({"cells": [code_cell("x", outputs=[shown])]}))
-    made = figures.write(tmp_path, tmp_path / "out")
-    (path,) = made
-    root = ET.parse(path).getroot()
-    assert [root[place].text for place in (0, 1)] == ["It <rises> & falls.", figures.LICENCE]
-    assert f"made/{path.name}`: It <rises> & falls." in (tmp_path / "out" / "figures.md").read_text()
-    assert re.search(r"translate\([^)]*\) rotate\(-90\)|rotate\(-90 \S+ \S+\)", path.read_text())
-    assert not re.search(r"transform-origin: \d|var\(", path.read_text())
-    figures.print_pdf(made, browser.new_page())
-    assert len(re.findall(rb"/Type /Page\b", path.with_suffix(".pdf").read_bytes())) == 1
+    alt = "It <rises> & falls."
+    html = f'<p class="fig-title">T</p><script>x</script>{to_svg(fig, alt)}<figcaption>C</figcaption>'
+    drawn = {"output_type": "display_data", "data": {"text/html": html}}
+    cells = [code_cell(name, name, outputs=[drawn]) | {"id": name} for name in ("figure", "hide-cell")]
+    for name, own in (("ran", cells), ("source", [cell | {"outputs": []} for cell in cells])):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "one.ipynb").write_text(json.dumps({"cells": own}))
+    program = [*(node.command("node") or needs.lack("Node")), figures.__file__.replace("figures.py", "edition.js")]
+    subprocess.run([*program, "ran", "source", "out"], cwd=tmp_path, check=True)
+    made = json.loads((tmp_path / "out" / "one.ipynb").read_text())["cells"]
+    assert [cell | {"outputs": []} for cell in made] == [cell | {"outputs": []} for cell in cells]
+    kinds = [["text/markdown"], ["image/svg+xml", "text/plain"], ["text/markdown"]]
+    assert [[list(one["data"]) for one in cell["outputs"]] for cell in made] == [kinds, []]
+
+    first, second = sorted((tmp_path / "out" / "figures").glob("*.svg"))
+    text = first.read_text()
+    assert text == second.read_text() == made[0]["outputs"][1]["data"]["image/svg+xml"]
+    root = ET.fromstring(text)
+    assert root[0].text == alt and "CC BY" in root[1].text
+    assert f"`{second.name}`: " in (first.parent / "figures.md").read_text()
+    assert re.search(r"translate\([^)]*\) rotate\(-90\)|rotate\(-90 \S+ \S+\)", text)
+    assert not re.search(r"transform-origin: \d|var\(", text)
+    figures.print_pdf(first, browser.new_page())
+    assert len(re.findall(rb"/Type /Page\b", first.with_suffix(".pdf").read_bytes())) == 1

@@ -8,7 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from support import needs
 from support.helpers import ROOT, code_cell
 
 from rtx_book.build import __main__ as line
@@ -193,21 +192,6 @@ def test_help_lists_every_public_target():
     shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     targets = set(re.search(r"^\.PHONY: (.*)$", text, flags=re.M)[1].split()) - {"help", "setup", "setup-tests"}
     assert not [target for target in targets if f"make {target}" not in shown]
-
-
-def test_the_edition_is_the_source_with_figures_as_pictures_and_no_solution(tmp_path):
-    program = [*(node.command("node") or needs.lack("Node")), build.__file__.replace("website.py", "edition.js")]
-    html = '<p class="fig-title">T</p><script>x</script><svg aria-label="A"></svg><figcaption>C</figcaption>'
-    drawn = {"output_type": "display_data", "data": {"text/html": html}}
-    cells = [code_cell(name, name, outputs=[drawn]) | {"id": name} for name in ("figure", "hide-cell")]
-    for name, own in (("ran", cells), ("source", [cell | {"outputs": []} for cell in cells])):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "one.ipynb").write_text(json.dumps({"cells": own}))
-    subprocess.run([*program, "ran", "source", "out"], cwd=tmp_path, check=True)
-    made = json.loads((tmp_path / "out" / "one.ipynb").read_text())["cells"]
-    assert [cell | {"outputs": []} for cell in made] == [cell | {"outputs": []} for cell in cells]
-    kinds = [["text/markdown"], ["image/svg+xml", "text/plain"], ["text/markdown"]]
-    assert [[list(one["data"]) for one in cell["outputs"]] for cell in made] == [kinds, []]
 
 
 @pytest.mark.parametrize("script", [gpu, repository, serving], ids=lambda script: script.__name__)

@@ -7,8 +7,8 @@ RTX.part('widget-own', (RTX) => {
   const seconds = (n) => `${n} seconds of work`
 
   RTX.widget('own', (body, {text: given = '', seed = 0, limit = 30}) => {
-    const now = {run: 0, on: false, seed}, voiced = voice()
-    let text = null, run = null, port = null, used = 0, waits = false, typing = 0, ending = () => {}, drawn = 0, link = null
+    const now = {run: 0, seed}, voiced = voice()
+    let text = null, run = null, typing = 0, ending = () => {}, drawn = 0, link = null
 
     // ---- what the reader does
     const plain = {spellcheck: false, autocomplete: 'off', autocapitalize: 'off', dir: 'auto', 'data-unkept': ''}
@@ -21,8 +21,9 @@ RTX.part('widget-own', (RTX) => {
       field.value = await file.files[0].text()
       begin()
     }})
-    const start = button('Train', () => now.on ? pause('Paused.') : go())
-    start.classList.add('live-first')
+    const training = RTX.training(body, {parts: RTX.OWN, serve: (RTX, port, inPage) => RTX.ownTrainer(port, inPage),
+      begins: () => text.fault ? null : 'It reads your text, here; nothing is sent anywhere.',
+      asks: () => ({...now, ids: text.ids, vocabulary: text.symbols.length}), take, draw, voice: voiced})
     const reset = button('Reset', () => { now.seed++; begin() }), again = button('Write again', write)
     const save = button('Download the weights', download)
 
@@ -43,7 +44,7 @@ RTX.part('widget-own', (RTX) => {
       chart.line('held', run.tested, run.held, {cls: 'live-gru', name: 'held out'})
       chart.settle()
       chart.svg.setAttribute('aria-label', says())
-      start.disabled = Boolean(fault)
+      training.start.disabled = Boolean(fault)
       save.disabled = again.disabled = !run.weights
       home.hidden = !run.weights
     }
@@ -84,7 +85,7 @@ RTX.part('widget-own', (RTX) => {
 
     // ---- the run
     function begin() {
-      pause()
+      training.pause()
       ending()
       text = RTX.textOf(field.value)
       text.counted = text.fault ? 0 : RTX.countedBits(text.ids, text.symbols.length)
@@ -96,31 +97,6 @@ RTX.part('widget-own', (RTX) => {
       draw()
       voiced.say(text.fault ? '' : 'Press Train.')
     }
-    function send() {
-      if (!port) {
-        port = RTX.worker(RTX.OWN, (RTX, port, inPage) => RTX.ownTrainer(port, inPage))
-        port.onmessage = ({data}) => take(data)
-        port.onerror = (message) => pause(`The training stopped: ${message}`)
-      }
-      port.postMessage({...now, ids: text.ids, vocabulary: text.symbols.length})
-    }
-    function go() {
-      if (text.fault) return
-      now.on = true
-      waits = false
-      used = 0
-      start.textContent = 'Pause'
-      send()
-      voiced.say('It reads your text, here; nothing is sent anywhere.')
-    }
-    function pause(word) {
-      waits = false
-      if (!now.on) return
-      now.on = false
-      start.textContent = 'Train'
-      send()
-      if (word) voiced.say(word)
-    }
     function take({run: number, steps, bits, seconds: spent, held, weights}) {
       if (number !== now.run) return
       bits.forEach((value, i) => {
@@ -130,30 +106,25 @@ RTX.part('widget-own', (RTX) => {
         run.bits.push(run.mean / run.weight)
       })
       run.steps = steps
-      used += spent
+      training.used += spent
       if (weights) {
         run.tested.push(steps)
         run.held.push(held)
         run.weights = weights
         write()
-        if (now.on) voiced.say(says(), false)
+        if (training.on) voiced.say(says(), false)
       }
-      if (now.on && used > limit) pause(`${says()} Paused after ${seconds(limit)}; press Train to go on.`)
+      if (training.on && training.used > limit) training.pause(`${says()} Paused after ${seconds(limit)}; press Train to go on.`)
       const time = performance.now()
       if (!weights && time - drawn < (RTX.still() ? 2000 : 120)) return
       drawn = time
       draw()
     }
-    RTX.sight(body, {wake: () => { if (waits) go() }, gone: () => port?.terminate(), rest() {
-      const on = now.on
-      pause('Waits while it is out of sight.')
-      waits ||= on
-    }})
 
     body.append(
       el('label', {className: 'own-field'}, el('span', {}, 'Your text'), field),
       el('label', {className: 'own-file'}, el('span', {}, 'or a file'), file),
-      el('div', {className: 'live-buttons'}, start, reset, again, save),
+      el('div', {className: 'live-buttons'}, training.start, reset, again, save),
       told, el('div', {className: 'live-charts'}, chart.svg, el('div', {className: 'own-writes'}, title, written)),
       voiced.element, home)
     begin()

@@ -16,15 +16,13 @@ RTX.part('widget-train', (RTX) => {
     const {cells = ['rnn', 'gru'], most = 2000, limit = 120, controls = CONTROLS, ghosts = {}, gradients = true} = options
     const settings = {length: 100, hidden: 32, batch: 16, scale: 1, forget: 1, seed: 0, scan: false}
     for (const key in settings) settings[key] = options[key] ?? settings[key]
-    const now = {run: 0, on: false, most, clip: options.clip ?? 1, rate: options.rate ?? null}
+    const now = {run: 0, most, clip: options.clip ?? 1, rate: options.rate ?? null}
     const chosen = new Set(cells), old = []
-    let runs = new Map(), port = null, used = 0, drawn = 0, waits = false
+    let runs = new Map(), drawn = 0
 
     // ---- what the reader does
-    const start = RTX.button('Train', () => now.on ? pause('Paused.') : go())
-    start.classList.add('live-first')
     const reset = RTX.button('Reset', () => {
-      pause()
+      training.pause()
       settings.seed++
       renew()
       voice.say('Reset: other weights at the start, not trained.')
@@ -36,11 +34,11 @@ RTX.part('widget-train', (RTX) => {
     })
     // A change that needs new networks; training goes on with them
     const anew = (key) => (value) => {
-      const on = now.on
-      pause()
+      const on = training.on
+      training.pause()
       settings[key] = value
       renew()
-      if (on) go()
+      if (on) training.go()
     }
     const tick = (kind) => (on) => {
       if (on) chosen.add(kind)
@@ -50,12 +48,12 @@ RTX.part('widget-train', (RTX) => {
         runs.delete(kind)
       }
       place()
-      if (!chosen.size) pause()
-      if (now.on) send()
+      if (!chosen.size) training.pause()
+      if (training.on) training.send()
       draw()
       voice.say(`${NAMES[kind]} ${on ? 'joins' : 'is left out'}.`)
     }
-    const steer = (key, value) => { now[key] = value; if (now.on) send() }  // running networks take it up as well
+    const steer = (key, value) => { now[key] = value; if (training.on) training.send() }  // running networks take it up as well
     const over = (name, values, key, say) => {
       const all = [...new Set([...values, settings[key]])].sort((a, b) => a - b)
       return RTX.range(name, all, all.indexOf(settings[key]), anew(key), say).label
@@ -77,11 +75,13 @@ RTX.part('widget-train', (RTX) => {
     const place = () => {
       parts.forget.hidden = !chosen.has('lstm')
       parts.scan.hidden = !options.scan || !chosen.has('indrnn')
-      start.disabled = !chosen.size
+      training.start.disabled = !chosen.size
     }
 
     // ---- what is seen
     const charts = RTX.trainCharts(settings.length, gradients), voice = RTX.voice(), task = el('p', {className: 'live-task'})
+    const training = RTX.training(body, {parts: RTX.TRAINER, serve: (RTX, port, inPage) => RTX.trainer(port, inPage),
+      begins, asks, take, draw, voice})
     const pale = (kind) => ghosts[kind] && settings.length === (options.length ?? 100)
     const list = el('ul', {className: 'live-told'}), ways = el('p', {className: 'live-task'})
     const earlier = el('p', {className: 'live-status'}), forbidden = el('p', {hidden: true}, FORBIDDEN)
@@ -96,7 +96,7 @@ RTX.part('widget-train', (RTX) => {
       const both = runs.get('indrnn')?.ways
       ways.hidden = !both
       if (both) ways.textContent = words.bothWays(both, settings.length)
-      if (!now.on) charts.name(lines.join(' '))  // a name that changes all the time would be read all the time
+      if (!training.on) charts.name(lines.join(' '))  // a name that changes all the time would be read all the time
     }
 
     // ---- the runs of now, one a cell, and the earlier ones
@@ -114,54 +114,34 @@ RTX.part('widget-train', (RTX) => {
     }
 
     // ---- the worker
-    function send() {
-      for (const kind of chosen) if (!runs.has(kind)) runs.set(kind, RTX.freshRun(kind, settings.length))
-      if (!port) {
-        port = RTX.worker(RTX.TRAINER, (RTX, port, inPage) => RTX.trainer(port, inPage))
-        port.onmessage = ({data}) => take(data)
-        port.onerror = (message) => pause(`The training stopped: ${message}`)
-      }
-      const all = [...chosen], rates = now.rate ? Object.fromEntries(all.map((kind) => [kind, now.rate])) : RTX.RATES
-      port.postMessage({...now, cells: all, settings: {...settings}, rates})
-    }
-    function go() {
+    function begins() {
       const tired = [...runs.values()].filter((run) => run.state === 'learning').every((run) => run.steps >= now.most)
       if (runs.size && tired) now.most += most
-      now.on = true
-      waits = false
-      used = 0
-      start.textContent = 'Pause'
-      send()
-      draw()
       const names = [...chosen].map((kind) => NAMES[kind]).join(', ')
-      voice.say(`${names}: training on sequences of ${settings.length} steps.`)
+      return `${names}: training on sequences of ${settings.length} steps.`
     }
-    function pause(word) {
-      waits = false
-      if (!now.on) return
-      now.on = false
-      start.textContent = 'Train'
-      send()
-      draw()
-      if (word) voice.say(word)
+    function asks() {
+      for (const kind of chosen) if (!runs.has(kind)) runs.set(kind, RTX.freshRun(kind, settings.length))
+      const all = [...chosen], rates = now.rate ? Object.fromEntries(all.map((kind) => [kind, now.rate])) : RTX.RATES
+      return {...now, cells: all, settings: {...settings}, rates}
     }
     function take({run, cells, ended, seconds}) {
       if (run !== now.run) return
       const happened = Object.entries(cells).filter(([kind, news]) => runs.has(kind) && update(runs.get(kind), news))
       const said = happened.map(([kind]) => words.latest(runs.get(kind), gradients))
-      forbidden.hidden = port.where !== 'page'
+      forbidden.hidden = training.port.where !== 'page'
       if (said.length) voice.say(said.join(' '))
-      used += seconds
+      training.used += seconds
       if (ended) finish(said)
-      else if (used > limit) pause(`Paused after ${limit} seconds of work; press Train to go on.`)
+      else if (training.used > limit) training.pause(`Paused after ${limit} seconds of work; press Train to go on.`)
       const time = performance.now()
-      if (now.on && time - drawn < (RTX.still() ? 2000 : 80)) return
+      if (training.on && time - drawn < (RTX.still() ? 2000 : 80)) return
       drawn = time
       draw()
     }
     function finish(said) {
       const left = [...runs.values()].some((run) => run.state === 'learning')
-      pause([...said, left ? `Paused after ${now.most} steps; press Train to go on.` : ENDED].join(' '))
+      training.pause([...said, left ? `Paused after ${now.most} steps; press Train to go on.` : ENDED].join(' '))
     }
     // True if something happened to the cell
     function update(run, news) {
@@ -170,25 +150,17 @@ RTX.part('widget-train', (RTX) => {
       RTX.takeUp(run, news)
       return words.happened(run, gradients).length > before
     }
-    // What is out of sight waits until it is seen again; what was taken out of the page ends its worker
-    const sight = RTX.sight(body, {wake: () => { if (waits) go() }, gone: () => port?.terminate(), rest() {
-      const on = now.on
-      pause('Waits while it is out of sight.')
-      waits ||= on
-    }})
-
     // A link brings the weights of the start, and lets them train again if they had
     const seed = RTX.kept('seed', () => String(settings.seed), (value) => {
       return /^\d{1,6}$/.test(value) ? anew('seed')(+value) : false
     })
-    const ran = RTX.kept('trained', () => String(+(now.on || [...runs.values()].some((run) => run.steps))), (value) => {
+    const ran = RTX.kept('trained', () => String(+(training.on || [...runs.values()].some((run) => run.steps))), (value) => {
       if (value !== '1') return value === '0'
-      waits = !now.on && !RTX.still()
-      sight()
+      training.await()
     })
     const shown = Object.keys(parts).filter((name) => controls.includes(name)).map((name) => parts[name])
     body.append(  // what is pressed first and what is seen first, above the fold
-      el('div', {className: 'live-buttons'}, start, reset, clear), forbidden, seed,
+      el('div', {className: 'live-buttons'}, training.start, reset, clear), forbidden, seed,
       el('div', {className: 'live-charts'}, charts.elements), el('div', {className: 'live-controls'}, shown),
       task, voice.element, list, ways, earlier, ran)
     voice.element.classList.add('live-brief')
