@@ -31,7 +31,7 @@ def describe(app: Sphinx, pagename: str, _template: str, context: dict[str, Any]
     if pagename == "search" and (vendor(app) / "minisearch.js").is_file():  # else Sphinx's own search stays
         for name in ("language_data.js", "vendor/minisearch.js", "passages.js", "search-words.js", "search.js"):
             app.add_js_file(name, defer="defer")
-    text = app.config.descriptions.get(pagename)
+    context["told"] = text = app.config.descriptions.get("book/intro" if pagename == "index" else pagename)
     if text and doctree is not None:
         context["meta"] = {**(context.get("meta") or {}), "og:description": text}
         tag = f'<meta name="description" content="{html.escape(text)}" />\n'
