@@ -1,5 +1,6 @@
 """Recipes of the chapter on looking up and keeping track: stacks of two layers that mix, on parity and on recall."""
 
+from dataclasses import replace
 from typing import Any
 
 from .recipe import Recipe
@@ -12,14 +13,16 @@ MIXTURES: dict[str, tuple[str, list[str]]] = {
     "rnn-attention": ("Attention above a tanh RNN", ["rnn", "attention"]),
     "attention-mamba": ("Signed Mamba above attention", ["attention", "mamba-signed"]),
     "mamba-attention": ("Attention above signed Mamba", ["mamba-signed", "attention"]),
+    "attention-delta": ("DeltaNet up to 2 above attention", ["attention", "delta-net-2"]),
     "griffin-attention": ("Attention above Griffin's block", ["griffin", "attention"]),
 }
 """What each stack is, and its layers from the lowest to the highest."""
 
-SEEDS = tuple(range(10))
+SEEDS = tuple(range(20))
 
-# As in the chapter on the return of recurrence: on parity no convolution stands in front of a mixer, and Mamba has none
-# of its own; on recall one stands in front of each.
+# On parity no convolution stands in front of a mixer, and of those with one of their own only Griffin's block keeps it;
+# on recall one stands in front of each.
+_BARE = ("mamba-signed", "delta-net-2")
 _TASKS: dict[str, dict[str, Any]] = {
     "parity": {"task_arguments": {"length": 40}, "elsewhere": {"T = 256": {"length": 256}}},
     "recall": {"task_arguments": {"pairs": 8, "length": 48}, "elsewhere": {"T = 96": {"length": 96}}},
@@ -37,11 +40,19 @@ def _hybrid(task: str, mixture: str) -> Recipe:
     stack: dict[str, Any] = {"width": 32, "mixer": layers}
     if task == "recall":
         stack["kernel_size"] = 4
-    elif "mamba-signed" in layers:
-        stack["options"] = [{"kernel_size": None} if layer == "mamba-signed" else {} for layer in layers]
+    elif set(layers) & {*_BARE}:
+        stack["options"] = [{"kernel_size": None} if layer in _BARE else {} for layer in layers]
     how = {"model_arguments": stack} | _TASKS[task] | SETTINGS
     return Recipe(name, f"{about} on {task}", "mixers", task, 600, lr=_RATES.get(name, 1e-2), **how)
 
 
-RECIPES = [_hybrid(task, mixture) for task in _TASKS for mixture in MIXTURES]
-TRIALS = trials(RECIPES)
+TUNED = [_hybrid(task, mixture) for task in _TASKS for mixture in MIXTURES]
+TRIALS = trials(TUNED)
+
+# Those with a recurrence below that hardly look anything up in 600 steps: five times as many, at the rate of those.
+LONGER = [
+    replace(recipe, name=recipe.name.replace("recall", "longer"), about=f"{recipe.about}, 3,000 steps", steps=3000)
+    for recipe in TUNED
+    if recipe.name in ("hybrid-recall-rnn-attention", "hybrid-recall-griffin-attention")
+]
+RECIPES = TUNED + LONGER
