@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.figure import Figure
 
 from rtx_lib.plots.curves import baseline, label_lines, name_at
@@ -34,38 +35,34 @@ Told = tuple[int, int, tuple[float, float], float | None]
 """How many runs solved a task, of how many, the interval of that share, and the median step; None if none did."""
 
 
-def draw_stacks(rows: Mapping[str, Sequence[Told]], tasks: Sequence[str]) -> Figure:
-    """A row for each stack, a panel for each task: the share of runs that solved it, with its 95 % interval.
-
-    At the right of a panel stands the median step at which those that solved it had done so.
+def draw_stacks(rows: Mapping[str, Sequence[Told | None]], tasks: Sequence[str]) -> Figure:
+    """A row for each stack, a panel for each task: a dot for every run, two lines of them, filled where it solved it.
 
     Parameters
     ----------
     rows
-        By the name of the stack, one :data:`Told` for each of ``tasks``.
+        By the name of the stack, one :data:`Told` for each of ``tasks``; None where it was not trained.
     """
-    fig, axes = plt.subplots(1, len(tasks), figsize=(5.8, 1.1 + 0.36 * len(rows)), sharey=True)
+    fig, axes = plt.subplots(1, len(tasks), figsize=(5.8, 0.5 + 0.45 * len(rows)), sharey=True)
     for column, (ax, task) in enumerate(zip(axes, tasks, strict=True)):
-        look = {"color": CYCLE[column], "linestyle": "-", "linewidth": 2}
-        for y, own in enumerate(rows.values()):
-            count, of, interval, step = own[column]
-            ax.plot(interval, [y, y], label="_interval", **look)
-            ax.plot([count / of], [y], marker=MARKERS[column], markersize=8, label="_share", **look)
-            steps = "–" if step is None else f"{step:,.0f}"
-            name_at(ax, steps, (1.06, y), (0, 0), ("axes fraction", "data"), va="center", annotation_clip=False)
-        for end in (0, 1):
-            ax.axvline(end, color=GREY, linewidth=0.8, linestyle="-", label="_end")
-        ax.set(xlim=(-0.06, 1.06), xticks=[0, 0.5, 1], xlabel="share of runs")
+        for y, (count, of, *_) in ((y, own[column]) for y, own in enumerate(rows.values()) if own[column]):
+            at = np.arange(of) // 2, y - 0.17 + 0.34 * (np.arange(of) % 2)
+            full = [CYCLE[column] if i < count else "none" for i in range(of)]
+            ax.scatter(*at, s=34, c=full, edgecolors=[CYCLE[column] if i < count else GREY for i in range(of)])
+            name_at(ax, str(count), (1.02, y), (0, 0), ("axes fraction", "data"), va="center", annotation_clip=False)
+        ax.set(xticks=[], ylim=(len(rows) - 0.5, -0.5))
         ax.set_title(task, loc="left")
-    axes[0].set_yticks(range(len(rows)), list(rows), fontsize=12)
-    axes[0].set_ylim(len(rows) - 0.5, -0.5)
+        ax.spines[:].set_visible(False)
+        ax.tick_params(length=0)
+        ax.grid(visible=False)
+    axes[0].set_yticks(range(len(rows)), list(rows))
     return fig
 
 
-def describe_stacks(rows: Mapping[str, Sequence[Told]], tasks: Sequence[str]) -> str:
+def describe_stacks(rows: Mapping[str, Sequence[Told | None]], tasks: Sequence[str]) -> str:
     """What :func:`draw_stacks` shows, in words."""
 
-    def one(own: Sequence[Told]) -> str:
-        return ", ".join(f"{task} {count} of {of}" for task, (count, of, *_) in zip(tasks, own, strict=True))
+    def one(own: Sequence[Told | None]) -> str:
+        return ", ".join(f"{task} {told[0]} of {told[1]}" for task, told in zip(tasks, own, strict=True) if told)
 
     return "; ".join(f"{name}: {one(own)}" for name, own in rows.items()) + "."

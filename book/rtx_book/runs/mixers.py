@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from rtx_lib import models
-from rtx_lib.layers import LSTM, RNN, AttentionMixer, MixerStack
+from rtx_lib.layers import LSTM, RNN, AttentionMixer, MixerStack, ShortConvolution
 
 
 def _square(cell: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
@@ -20,6 +20,20 @@ class UngatedMamba(models.Mamba):
 
     def gated(self, y: Tensor, z: Tensor) -> Tensor:
         return y
+
+
+class ConvolvedAttention(AttentionMixer):
+    """Attention behind a short convolution, which most newer mixers have inside."""
+
+    def __init__(self, width: int, kernel_size: int = 4, **how: Any) -> None:
+        super().__init__(width, **how)
+        self.convolution = ShortConvolution(width, kernel_size)
+
+    def forward(self, x: Tensor, state: Any = None) -> tuple[Tensor, Any]:
+        past, own = state or (None, None)
+        x, past = self.convolution(x, past)
+        y, own = super().forward(x, own)
+        return y, (past, own)
 
 
 # Those with matrix states have one head, unless the recipe says otherwise.
@@ -47,6 +61,7 @@ MIXERS: dict[str, Callable[..., nn.Module]] = {
     "mlstm": partial(models.MLSTM, heads=1),
     "slstm": models.SLSTM,
     "attention": partial(AttentionMixer, heads=1),
+    "attention-convolved": partial(ConvolvedAttention, heads=1),
 }
 
 

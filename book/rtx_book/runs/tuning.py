@@ -34,7 +34,7 @@ GRID = sorted((*plan.RATES, *plan.BEYOND))
 Runs = list[tuple[Recipe, int]]
 
 TUNED = {
-    returns.TUNING_SEEDS: [*topics.TUNED, *state_space.TUNED, *hybrids.TUNED],
+    returns.TUNING_SEEDS: [*topics.TUNED, *state_space.TUNED, *hybrids.RECIPES],
     returns.TUNING_SEEDS[:1]: [*returns.TUNED, *parallel.ADDERS, *recurrence.TRANSLATORS],
 }
 """What comes to its rate as :func:`returned` says, by the seeds of its trials."""
