@@ -3,18 +3,16 @@
 from rtx_book.pictures import hybrids as pictures
 
 
-def test_a_share_has_its_interval_and_its_steps():
-    rows = {"one → two": [(18, 20, (0.7, 0.98), 300), (0, 20, (0, 0.2), None)]}
-    rows["two → one"] = [(20, 20, (0.8, 1), 1200), (5, 10, (0.2, 0.8), 250)]
+def test_every_run_is_a_dot():
+    rows = {"one → two": [(18, 20, (0.7, 0.98), 300), (0, 20, (0, 0.2), None)], "two → one": [None, (5, 9, (0, 1), 2)]}
     fig = pictures.draw_stacks(rows, ["track", "look up"])
-    interval, share = fig.axes[0].get_lines()[:2]
-    assert share.get_xdata() == [0.9] and list(interval.get_xdata()) == [0.7, 0.98]
-    assert [text.get_text() for text in fig.axes[0].texts] == ["300", "1,200"]
-    assert [text.get_text() for text in fig.axes[1].texts] == ["–", "250"]
+    dots = [axes.collections for axes in fig.axes]
+    filled = [[int((own.get_facecolors()[:, 3] > 0).sum()) for own in of] for of in dots]
+    assert filled == [[18], [0, 5]] and [len(own.get_offsets()) for of in dots for own in of] == [20, 20, 9]
+    assert [[text.get_text() for text in axes.texts] for axes in fig.axes] == [["18"], ["0", "5"]]
     assert [text.get_text() for text in fig.axes[0].get_yticklabels()] == list(rows)
-    assert pictures.describe_stacks(rows, ["track", "look up"]) == (
-        "one → two: track 18 of 20, look up 0 of 20; two → one: track 20 of 20, look up 5 of 10."
-    )
+    told = "one → two: track 18 of 20, look up 0 of 20; two → one: look up 5 of 9."
+    assert pictures.describe_stacks(rows, ["track", "look up"]) == told
 
 
 def test_what_forms_is_named_at_its_line():
