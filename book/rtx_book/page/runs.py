@@ -84,6 +84,30 @@ def draw_side_by_side(
     return fig
 
 
+def mark_runs(ax: Axes, y: float, values: Any, style: dict[str, Any], start: float | None) -> None:
+    """A row of a figure: a mark for each value, in the look of a model, and a bar from ``start`` to their median."""
+    if start is not None:
+        bar: dict[str, Any] = {"linewidth": 7, "alpha": 0.3, "solid_capstyle": "butt", "zorder": 1.5}
+        ax.plot([start, np.median(values)], [y, y], "-", color=style["color"], label="_bar", **bar)
+    ax.plot(values, [y] * len(values), label="_row", **style | {"linestyle": "", "markersize": 8, "alpha": 0.75})
+
+
+def draw_slopes(rows: Mapping[str, Any], places: Sequence[str], ylabel: str) -> Figure:
+    """What a change of place does: by name a thin line for each run, (runs, places), and a thick one for the medians.
+
+    The names stand at the right, beside the lines; they have the looks of models, or of the cycle in order.
+    """
+    fig, ax = plt.subplots(figsize=(5.8, 3.2))
+    for index, (name, values) in enumerate(rows.items()):
+        style = look(name, index)
+        ax.plot(np.transpose(values), "-", color=style["color"], linewidth=0.9, alpha=0.6, label="_run")
+        ax.plot(np.median(values, axis=0), label=name, **style | {"linewidth": 3, "markersize": 9})
+    ax.set_xticks(range(len(places)), places)
+    ax.set(xlim=(-0.15, len(places) - 0.85), ylabel=ylabel)
+    label_lines(ax)
+    return fig
+
+
 def draw_strips(
     rows: Mapping[str, Sequence[float]],
     xlabel: str,
@@ -97,8 +121,9 @@ def draw_strips(
 ) -> Figure:
     """A row for each entry, from the top: a mark for each value, the medians in figures in a column at the right.
 
-    With every difference of a seed of A and a seed of B as the values of a row and ``line=(0, ...)``, one is better
-    with every seed just where all marks lie on one side of the line.
+    Where there is a line, a bar leads from it to the median. With every difference of a seed of A and a seed of B as
+    the values of a row and ``line=(0, ...)``, one is better with every seed just where all marks lie on one side of
+    the line.
 
     Parameters
     ----------
@@ -123,8 +148,7 @@ def draw_strips(
     fig, ax = plt.subplots(figsize=(5.8, 0.95 + 0.36 * len(values)))
     for y, (label, row) in enumerate(values.items()):
         if len(row):
-            style = look((looks or {}).get(label, label), 0) | {"linestyle": "", "markersize": 8, "alpha": 0.75}
-            ax.plot(row, np.full(len(row), y), label="_row", **style)
+            mark_runs(ax, y, row, look((looks or {}).get(label, label), 0), line and line[0])
             median = f"{np.median(row) + 0.0:{'+' if signed else ''}.{digits}f}".replace("-", "−")
             name_at(ax, median, (1.02, y), (0, 0), ("axes fraction", "data"), va="center", annotation_clip=False)
     if line:

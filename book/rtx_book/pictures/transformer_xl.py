@@ -32,6 +32,7 @@ from rtx_lib.plots.style import CYCLE, GREY, INK, literal, look
 
 
 _LOSS = "loss (nats a character)"
+_BEHIND: dict[str, Any] = {"color": GREY, "linewidth": 1, "alpha": 0.5, "label": "_other"}
 
 
 def memory_look(name: str, index: int) -> dict[str, Any]:
@@ -120,7 +121,9 @@ def draw_costs(lengths: Sequence[int], ratios: Mapping[str, Any], published: Map
 def draw_test_memory(
     losses: Mapping[str, Any], memories: Sequence[int], *, trained: Mapping[str, int], line: tuple[float, str]
 ) -> Figure:
-    """Loss against the memory that a model is tested with; the memory of its training is ringed.
+    """Loss against the memory that a model is tested with, a panel for each, the others in grey behind it.
+
+    The memory of the training is ringed.
 
     Parameters
     ----------
@@ -131,20 +134,25 @@ def draw_test_memory(
     trained
         For each name, with which of the memories it was trained.
     line
-        A loss to compare with, as a dashed line, and its name.
+        A loss to compare with, as a dashed line where it is near, and its name.
     """
     places = list(memories)
     curves = several("losses", losses, "[seeds]", len(places))
-    fig, ax = plt.subplots(figsize=(5.8, 4.4))
-    for index, (name, curve) in enumerate(curves.items()):
+    columns = 2 if len(curves) < 5 else 3
+    fig, axes = plt.subplots(-(-len(curves) // columns), columns, figsize=(5.8, 4.2), sharey=True, squeeze=False)
+    for index, (ax, (name, curve)) in enumerate(zip(axes.flat, curves.items(), strict=False)):
+        ax.plot(np.transpose([np.median(own, axis=0) for own in curves.values()]), "-", **_BEHIND)
         at = places.index(trained[name])
         drawn = bands(ax, curve, name, steps=range(len(places)), **memory_look(name, index) | {"markevery": 1})
         ring: dict[str, Any] = {"markersize": 14, "markerfacecolor": "none", "markeredgewidth": 1.6}
         ax.plot(at, np.median(curve, axis=0)[at], "o", color=drawn.get_color(), label="_trained", **ring)
-    ax.set_xticks(range(len(places)), [f"{memory:,}" for memory in places])
-    ax.set(xlabel="memory in the test (positions)", ylabel=f"test {_LOSS}", xlim=(-0.3, len(places) - 0.7))
-    _level(ax, *line)
-    label_lines(ax)
+        ax.set_xticks(marks := sorted({0, at, len(places) - 1}), [f"{places[mark]:,}" for mark in marks])
+        ax.set_title(name, loc="left")
+    low, high = axes[0, 0].get_ylim()
+    for ax in axes.flat if low < line[0] < high else []:
+        baseline(ax, line[0], line[1] * (ax is axes[0, 0]))
+    fig.supxlabel("memory in the test (positions)", fontsize=12)
+    fig.supylabel(f"test {_LOSS}", fontsize=12)
     return fig
 
 

@@ -61,12 +61,13 @@ def test_values_medians_and_line_are_those_given() -> None:
     (ax,) = fig.axes
     marks = {line.get_ydata()[0]: line for line in ax.get_lines() if line.get_label() == "_row"}
     assert {y: sorted(line.get_xdata()) for y, line in marks.items()} == {1: [1, 1.5, 3], 2: [4, 5]}
+    bars = [(*line.get_xdata(), *line.get_ydata()) for line in ax.get_lines() if line.get_label() == "_bar"]
     assert (marks[1].get_color(), marks[1].get_marker()) == (CYCLE[0], MARKERS[0])
     assert (marks[2].get_color(), marks[2].get_marker()) == (look("lstm")["color"], look("lstm")["marker"])
     words = {text.get_text(): text for text in ax.texts}
     assert list(words) == ["1.5", "4.5", "counting"] and (words["1.5"].xy[1], words["4.5"].xy[1]) == (1, 2)
     (line,) = (line for line in ax.get_lines() if line.get_label() == "_line")
-    assert list(line.get_xdata()) == [2.5, 2.5]
+    assert list(line.get_xdata()) == [2.5, 2.5] and bars == [(2.5, 1.5, 1, 1), (2.5, 4.5, 2, 2)]
     assert [text.get_fontweight() for text in ax.get_yticklabels()] == ["bold", "normal", "normal"]
     assert ax.get_xlabel() == "loss (nats)" and ax.yaxis_inverted()  # the first row is at the top
 

@@ -45,12 +45,13 @@ def test_costs_are_drawn_on_logarithms_next_to_the_published() -> None:
 
 def test_losses_against_the_memory_of_the_test_are_drawn_and_that_of_the_training_is_ringed() -> None:
     losses = {"A": np.array([[3.0, 2.0, 2.5], [3.2, 2.2, 2.9], [3.1, 2.4, 2.6]]), "B": [4.0, 3.0, 1.0]}
-    (ax,) = xl.draw_test_memory(losses, (0, 64, 1024), trained={"A": 64, "B": 1024}, line=(3.5, "pairs")).axes
-    drawn = {line.get_label(): line.get_ydata().tolist() for line in ax.get_lines() if line.get_label() != "_trained"}
-    assert drawn == {"A": pytest.approx([3.1, 2.2, 2.6]), "B": [4, 3, 1], "pairs": [3.5, 3.5]}
-    rings = [line.get_xydata().tolist() for line in ax.get_lines() if line.get_label() == "_trained"]
-    assert rings == [[[1, 2.2]], [[2, 1]]]
-    assert [text.get_text() for text in ax.get_xticklabels()] == ["0", "64", "1,024"]
+    panels = xl.draw_test_memory(losses, (0, 64, 1024), trained={"A": 64, "B": 1024}, line=(3.5, "pairs")).axes
+    drawn = {ax.get_title("left"): {line.get_label(): line for line in ax.get_lines()} for ax in panels}
+    own = {name: lines[name].get_ydata().tolist() for name, lines in drawn.items()}
+    assert own == {"A": pytest.approx([3.1, 2.2, 2.6]), "B": [4, 3, 1]}
+    assert [lines["_trained"].get_xydata().tolist() for lines in drawn.values()] == [[[1, 2.2]], [[2, 1]]]
+    assert all(list(lines["_baseline"].get_ydata()) == [3.5, 3.5] for lines in drawn.values())
+    assert [ax.get_xticks().tolist() for ax in panels] == [[0, 1, 2], [0, 2]]
 
 
 def test_an_effect_ends_at_the_reach_and_a_context_curve_shows_its_numbers() -> None:
