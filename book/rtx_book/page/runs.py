@@ -92,10 +92,27 @@ def mark_runs(ax: Axes, y: float, values: Any, style: dict[str, Any], start: flo
     ax.plot(values, [y] * len(values), label="_row", **style | {"linestyle": "", "markersize": 8, "alpha": 0.75})
 
 
-def draw_slopes(rows: Mapping[str, Any], places: Sequence[str], ylabel: str) -> Figure:
+def draw_strip_panels(panels: Mapping[str, Mapping[str, Any]], lines: Sequence[float], xlabel: str) -> Figure:
+    """The same rows in panels side by side: the values by title and name; the bars lead from each panel's own line."""
+    rows = list(dict.fromkeys(name for own in panels.values() for name in own))
+    size = (5.8, 1.2 + 0.32 * len(rows))
+    fig, (first, *others) = plt.subplots(1, len(panels), figsize=size, sharex=True, sharey=True)
+    for ax, (title, own), start in zip((first, *others), panels.items(), lines, strict=True):
+        for name, values in own.items():
+            mark_runs(ax, rows.index(name), values, look(name, 1), start)
+        ax.axvline(start, color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="_line")
+        ax.set_title(title)
+    first.set_yticks(range(len(rows)), rows)
+    first.set_ylim(len(rows) - 0.4, -0.6)
+    fig.supxlabel(xlabel, fontsize=12)
+    return fig
+
+
+def draw_slopes(rows: Mapping[str, Any], places: Sequence[str], ylabel: str, **axes: Any) -> Figure:
     """What a change of place does: by name a thin line for each run, (runs, places), and a thick one for the medians.
 
-    The names stand at the right, beside the lines; they have the looks of models, or of the cycle in order.
+    The names stand at the right, beside the lines; they have the looks of models, or of the cycle in order. ``axes``
+    are settings of the axes, such as ``ylim``.
     """
     fig, ax = plt.subplots(figsize=(5.8, 3.2))
     for index, (name, values) in enumerate(rows.items()):
@@ -103,7 +120,7 @@ def draw_slopes(rows: Mapping[str, Any], places: Sequence[str], ylabel: str) -> 
         ax.plot(np.transpose(values), "-", color=style["color"], linewidth=0.9, alpha=0.6, label="_run")
         ax.plot(np.median(values, axis=0), label=name, **style | {"linewidth": 3, "markersize": 9})
     ax.set_xticks(range(len(places)), places)
-    ax.set(xlim=(-0.15, len(places) - 0.85), ylabel=ylabel)
+    ax.set(xlim=(-0.15, len(places) - 0.85), ylabel=ylabel, **axes)
     label_lines(ax)
     return fig
 

@@ -8,9 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rtx_book.page.runs import mark_runs
+from rtx_book.page.runs import draw_strip_panels
 from rtx_lib.plots.heatmaps import floats, paint, tint
-from rtx_lib.plots.style import CYCLE, GREY, INK, look
+from rtx_lib.plots.style import CYCLE, GREY, INK
 
 PLACES = ("a", "size", "digit", "where")
 CHANCE = (1, 1 / 2, 1 / 10, 1 / 2)  # of the commonest word at each of these places
@@ -28,17 +28,14 @@ def draw_words_right(records: Mapping[str, Sequence[Mapping[str, Any]]], count: 
     count
         Of digits.
     """
-    fig, axes = plt.subplots(1, 3, figsize=(5.8, 1.3 + 0.4 * len(records)), sharex=True, sharey=True)
-    for kind, ax in enumerate(axes, start=1):
+
+    def right(runs: Sequence[Mapping[str, Any]], kind: int) -> Any:
         words = [f"word {t + 1}" for t in range(kind, 4 * count - 1, 4)]
-        for row, found in enumerate(records.values()):
-            shares = [np.mean([record["elsewhere"][str(count)][word] for word in words]) for record in found]
-            mark_runs(ax, row, shares, look(row), CHANCE[kind])
-        ax.axvline(CHANCE[kind], color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="_chance")
-        ax.set_title(PLACES[kind])
-    axes[0].set_yticks(range(len(records)), list(records))
-    axes[0].set(xlim=(0, 1.03), xticks=(0, 0.5, 1), ylim=(len(records) - 0.4, -0.6))
-    fig.supxlabel("words right (share)", fontsize=12)
+        return [np.mean([run["elsewhere"][str(count)][word] for word in words]) for run in runs]
+
+    panels = {PLACES[kind]: {name: right(runs, kind) for name, runs in records.items()} for kind in (1, 2, 3)}
+    fig = draw_strip_panels(panels, CHANCE[1:], "words right (share)")
+    fig.axes[0].set(xlim=(0, 1.03), xticks=(0, 0.5, 1))
     return fig
 
 

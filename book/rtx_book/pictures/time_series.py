@@ -7,8 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from rtx_book.page.runs import draw_strips, mark_runs
-from rtx_book.words import percent
+from rtx_book.page.runs import draw_strip_panels, draw_strips
 from rtx_lib.plots.curves import label_lines, name_at
 from rtx_lib.plots.style import CYCLE, GREY, INK, look, model_of
 
@@ -90,19 +89,10 @@ def draw_shares(shares: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
     shares
         By series and model, one share for each run.
     """
-    lanes = list(dict.fromkeys(name for own in shares.values() for name in own))
-    size = (5.8, 1.2 + 0.3 * len(lanes))
-    fig, axes = plt.subplots(1, len(shares), figsize=size, sharex=True, sharey=True)
-    for ax, (series, own) in zip(axes, shares.items(), strict=True):
-        for name, runs in own.items():
-            mark_runs(ax, lanes.index(name), runs, look(name, otherwise=1), 1)
-        ax.axvline(1, color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="_a season ago")
-        ax.set_title(series)
-    axes[0].set_yticks(range(len(lanes)), lanes)
-    axes[0].set(xscale="log", ylim=(len(lanes) - 0.5, -0.5))
-    axes[0].set_xticks(ticks := [0.1, 0.3, 1, 3], [f"{tick:g}" for tick in ticks])
-    axes[0].minorticks_off()
-    fig.supxlabel("squared error, a season ago = 1", fontsize=12)
+    fig = draw_strip_panels(shares, [1] * len(shares), "squared error, a season ago = 1")
+    fig.axes[0].set_xscale("log")
+    fig.axes[0].set_xticks(ticks := [0.1, 0.3, 1, 3], [f"{tick:g}" for tick in ticks])
+    fig.axes[0].minorticks_off()
     return fig
 
 
@@ -110,13 +100,6 @@ def describe_lanes(errors: Mapping[str, Sequence[float]], lines: Mapping[str, fl
     """What :func:`draw_lanes` shows, in words: medians."""
     medians = {name: float(np.median(own)) for name, own in errors.items()} | dict(lines)
     return ", ".join(f"{name} {value:.3f}" for name, value in sorted(medians.items(), key=lambda row: row[1])) + "."
-
-
-def draw_coverage(held: Mapping[str, Sequence[float]], promised: float) -> Figure:
-    """A row for each forecaster: in each of its runs, the share of values inside its intervals, and the promise."""
-    fig = draw_lanes(held, {f"{percent(promised)} were promised": promised}, "share of the values inside the interval")
-    fig.axes[0].set_xlim(0.4, 1.02)
-    return fig
 
 
 def draw_fan(

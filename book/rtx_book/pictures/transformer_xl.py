@@ -41,11 +41,6 @@ def memory_look(name: str, index: int) -> dict[str, Any]:
     return look(next((model for start, model in kinds.items() if name.startswith(start)), name), index)
 
 
-def _level(ax: Axes, value: float, name: str) -> None:
-    """A dashed line across the axes that bears its name at the right, as the curves do: on it they would cross it."""
-    ax.plot(ax.get_xlim(), [value, value], color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label=name)
-
-
 def draw_position_losses(
     losses: Mapping[str, Any], *, repeats: int, line: tuple[float, str], height: float = 3.6
 ) -> Figure:
@@ -76,7 +71,7 @@ def draw_position_losses(
     places = {r * length + mark: str(mark) for r in range(repeats) for mark in marks} | {repeats * length: str(length)}
     ax.set_xticks(list(places), list(places.values()))
     ax.set(xlim=(0.5, repeats * length + 0.5), xlabel="position in the segment", ylabel=_LOSS)
-    _level(ax, *line)
+    ax.plot(ax.get_xlim(), [line[0]] * 2, color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label=line[1])
     label_lines(ax)
     return fig
 
@@ -92,7 +87,7 @@ def draw_costs(lengths: Sequence[int], ratios: Mapping[str, Any], published: Map
         By name of what was timed, (lengths,) or (runs, lengths): time for a token with a sliding window over
         time with a memory.
     published
-        Ratios by attention length from Dai et al. 2019, drawn as hollow diamonds, the outermost with their numbers.
+        Ratios by attention length from Dai et al. 2019, drawn as hollow diamonds.
     """
     curves = several("ratios", ratios, "[runs]", len(lengths))
     fig, ax = plt.subplots(figsize=(5.8, 4.2))
@@ -102,19 +97,14 @@ def draw_costs(lengths: Sequence[int], ratios: Mapping[str, Any], published: Map
         bands(ax, curve, name, steps=lengths, index=index, markevery=1)
     ring: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 7, "markerfacecolor": "none"}
     ring |= {"color": INK, "markeredgewidth": 1.6}
-    (points,) = ax.plot(list(published), list(published.values()), label="_published", **ring)
-    line = np.median(next(iter(curves.values())), axis=0)
-    for length in sorted({min(published), max(published)}):  # numbers at all of them would touch
-        above = published[length] > np.interp(length, lengths, line)  # away from the first curve
-        shift, ha, va = ((-7, 2), "right", "bottom") if above else ((7, -2), "left", "top")
-        name_at(ax, f"{published[length]:,.4g}", (length, published[length]), shift, ha=ha, va=va)
-    # Published points stand where names at the ends of the lines would.
-    ax.legend([*ax.get_lines()[: len(curves)], points], [*curves, "Dai et al. 2019"], loc="upper left")
+    ax.plot(list(published), list(published.values()), label="_published", **ring)
+    name_at(ax, "Dai et al. 2019", next(iter(published.items())), (-9, 3), ha="right", va="bottom")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
         axis.set_minor_formatter(NullFormatter())
     ax.set(xlabel="attention length (tokens)", ylabel="sliding window / memory,\ntime per token (ratio)")
+    label_lines(ax)
     return fig
 
 

@@ -18,4 +18,5 @@ def test_the_dashed_line_is_the_persons():
     found = {"greedy": (1.5, 0.9), "a person": (2.5, 0.02)}
     for k, ax in enumerate(draw_ways(found, "a person").axes):
         lines = [list(line.get_xdata()) for line in ax.get_lines()]
-        assert lines == [2 * [found["a person"][k]], [found["greedy"][k]], [found["a person"][k]]]
+        person, greedy = (found[way][k] for way in ("a person", "greedy"))
+        assert lines == [[person, person], [person, greedy], [greedy], [person, person], [person]]

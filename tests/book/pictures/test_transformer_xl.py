@@ -37,9 +37,7 @@ def test_costs_are_drawn_on_logarithms_next_to_the_published() -> None:
     assert ax.get_xscale() == ax.get_yscale() == "log"
     np.testing.assert_allclose(curve.get_xydata(), np.stack([lengths, np.median(ratios, axis=0)], 1))
     assert dict(points.get_xydata().tolist()) == PUBLISHED
-    assert sorted(words(ax)) == ["1,874", "363"]
-    legend = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert legend == ["this machine", "Dai et al. 2019"], "published points stand where the line's name would"
+    assert sorted(words(ax)) == ["Dai et al. 2019", "this machine"]
     check_inside(ax.figure)
 
 
