@@ -174,9 +174,6 @@ def draw_strips(
     ax.set_yticks(range(len(values)), list(values), fontsize=12)
     for text, row in zip(ax.get_yticklabels(), values.values(), strict=True):
         text.set_fontweight("normal" if len(row) else "bold")
-    ax.set(ylim=(len(values) - 0.4, -0.6), xlabel=xlabel)
-    if xlim:
-        ax.set_xlim(xlim)
-    if title:
-        ax.set_title(title, pad=24)
+    ax.set(ylim=(len(values) - 0.4, -0.6), xlabel=xlabel, xlim=xlim)
+    ax.set_title(title, pad=24)
     return fig

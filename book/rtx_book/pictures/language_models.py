@@ -57,9 +57,8 @@ def draw_ways(found: Mapping[str, tuple[float, float]], person: str) -> Figure:
     axes[0].set_yticks(range(len(found)), list(found))
     axes[0].invert_yaxis()
     axes[1].set_xscale("symlog", linthresh=0.01, linscale=0.6)
-    axes[1].set(xlim=(0, 1))
+    axes[1].set(xlim=(0, 1), xticks=[0, 0.01, 0.1, 1])
     axes[1].xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    axes[1].set_xticks([0, 0.01, 0.1, 1])
     return fig
 
 

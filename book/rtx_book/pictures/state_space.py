@@ -13,7 +13,7 @@ from torch import Tensor
 from rtx_book.page.diagram import Pen, blank
 from rtx_book.paths import texts
 from rtx_lib.plots.curves import name_at
-from rtx_lib.plots.style import CYCLE, GREY, INK
+from rtx_lib.plots.style import CYCLE, GREY, INK, MARKERS
 
 
 def leak(u: Sequence[float], delta: Sequence[float]) -> np.ndarray:
@@ -70,11 +70,10 @@ def draw_readings(
     fig, ax = plt.subplots(figsize=(5.8, 3.0))
     ax.step([0, *ends], [u[0], *u], where="pre", color=GREY, linewidth=1, linestyle=":", label="input")
     ax.plot(fine, many, color=CYCLE[0])
-    ax.plot(ends, few, "o", color=CYCLE[0])
-    ax.plot(ends, rough, "s", color=CYCLE[1])
     far = int(np.abs(rough - few).argmax())
-    for name, state in (("Euler's step", rough[far]), ("exact step", few[far])):
-        name_at(ax, name, (float(ends[far]), float(state)), (9, 0), va="center")
+    for index, (name, own) in enumerate({"exact step": few, "Euler's step": rough}.items()):
+        ax.plot(ends, own, MARKERS[index], color=CYCLE[index])
+        name_at(ax, name, (float(ends[far]), float(own[far])), (9, 14 * index - 14), va="center")
     ax.set(xlabel="time", ylabel="state", xlim=(0, ends[-1]))
     return fig
 

@@ -32,7 +32,6 @@ from rtx_lib.plots.style import CYCLE, GREY, INK, literal, look
 
 
 _LOSS = "loss (nats a character)"
-_BEHIND: dict[str, Any] = {"color": GREY, "linewidth": 1, "alpha": 0.5, "label": "_other"}
 
 
 def memory_look(name: str, index: int) -> dict[str, Any]:
@@ -95,9 +94,7 @@ def draw_costs(lengths: Sequence[int], ratios: Mapping[str, Any], published: Map
     ax.margins(x=0.08)
     for index, (name, curve) in enumerate(curves.items()):
         bands(ax, curve, name, steps=lengths, index=index, markevery=1)
-    ring: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 7, "markerfacecolor": "none"}
-    ring |= {"color": INK, "markeredgewidth": 1.6}
-    ax.plot(list(published), list(published.values()), label="_published", **ring)
+    ax.plot([*published], [*published.values()], "D", color=INK, ms=7, mfc="none", mew=1.6, label="_published")
     name_at(ax, "Dai et al. 2019", next(iter(published.items())), (-9, 3), ha="right", va="bottom")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -128,10 +125,10 @@ def draw_test_memory(
     """
     places = list(memories)
     curves = several("losses", losses, "[seeds]", len(places))
-    columns = 2 if len(curves) < 5 else 3
+    columns, behind = 2 if len(curves) < 5 else 3, np.transpose([np.median(own, axis=0) for own in curves.values()])
     fig, axes = plt.subplots(-(-len(curves) // columns), columns, figsize=(5.8, 4.2), sharey=True, squeeze=False)
     for index, (ax, (name, curve)) in enumerate(zip(axes.flat, curves.items(), strict=False)):
-        ax.plot(np.transpose([np.median(own, axis=0) for own in curves.values()]), "-", **_BEHIND)
+        ax.plot(behind, "-", color=GREY, linewidth=1, alpha=0.5, label="_other")
         at = places.index(trained[name])
         drawn = bands(ax, curve, name, steps=range(len(places)), **memory_look(name, index) | {"markevery": 1})
         ring: dict[str, Any] = {"markersize": 14, "markerfacecolor": "none", "markeredgewidth": 1.6}

@@ -64,4 +64,4 @@ def test_readings_are_drawn_at_the_ends_of_their_gaps():
     (ax,) = pictures.draw_readings(u, gaps, (np.array([1.0, 2.0]), np.arange(200.0)), np.array([3.0, 4.0])).axes
     _, _, exact, euler = ax.get_lines()
     assert list(exact.get_xdata()) == list(euler.get_xdata()) == [2.0, 3.0]
-    assert [(text.get_text(), text.xy) for text in ax.texts] == [("Euler's step", (2, 3)), ("exact step", (2, 1))]
+    assert [(text.get_text(), text.xy) for text in ax.texts] == [("exact step", (2, 1)), ("Euler's step", (2, 3))]
