@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from rtx_book.page.runs import draw_strip_panels, draw_strips
-from rtx_lib.plots.curves import label_lines, name_at
+from rtx_lib.plots.curves import label_lines, name_at, wrap
 from rtx_lib.plots.style import CYCLE, GREY, INK, look, model_of
 
 
@@ -58,9 +58,9 @@ def draw_forecasts(
     others = [name for name in forecasts if not model_of(name)[0]]
     for name, row in forecasts.items():
         style = look(name, otherwise=(1, 4, 0)[others.index(name)] if name in others else None) | {"marker": ""}
-        ax.plot(after, row, label=name, **style)
+        ax.plot(after, row, label=wrap(name, 12), **style)
     ax.set(xlabel="steps from the last one that was read", ylabel=unit)
-    label_lines(ax)
+    label_lines(ax, gap=2.5)
     return fig
 
 
