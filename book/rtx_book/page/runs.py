@@ -96,7 +96,7 @@ def draw_strip_panels(panels: Mapping[str, Mapping[str, Any]], lines: Sequence[f
     """The same rows in panels side by side: the values by title and name; the bars lead from each panel's own line."""
     rows = list(dict.fromkeys(name for own in panels.values() for name in own))
     size = (5.8, 1.2 + 0.32 * len(rows))
-    fig, (first, *others) = plt.subplots(1, len(panels), figsize=size, sharex=True, sharey=True)
+    fig, ((first, *others),) = plt.subplots(1, len(panels), figsize=size, sharex=True, sharey=True, squeeze=False)
     for ax, (title, own), start in zip((first, *others), panels.items(), lines, strict=True):
         for name, values in own.items():
             mark_runs(ax, rows.index(name), values, look(name, 1), start)
