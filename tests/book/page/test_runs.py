@@ -49,8 +49,6 @@ def test_two_that_were_trained_in_turns_stand_over_the_steps_of_the_reference() 
         draw_side_by_side([{"evaluations": [{"reference_step": 50, "loss": 0.5}]}], ("a", "b"))
 
 
-# ---- a row for each kind
-
 ROWS = {"Group": [], "A": [1.0, 3.0, 1.5], "B": np.array([[4.0, 5.0]])}
 
 

@@ -10,8 +10,6 @@ from rtx_book.pictures import transformer_xl as xl
 from rtx_lib.layers.positions import relative_shift
 from rtx_lib.models.transformer_xl import TransformerXL
 
-# ---- memory
-
 
 def test_a_segment_is_repeated_and_no_line_crosses_the_border() -> None:
     losses = torch.rand(3, 8) + 1
@@ -64,9 +62,6 @@ def test_an_effect_ends_at_the_reach_and_a_context_curve_shows_its_numbers() -> 
     assert reaches == [2, 2] and [line.get_ydata()[0] for line in bottom.get_lines()][-1] == 2.5
 
 
-# ---- segments
-
-
 def read(layers: int, memory: int, x: Tensor) -> Tensor:
     """Outputs (B, L, 3) of a model for x (B, L, 4), a segment of 4 at a time."""
     torch.manual_seed(0)
@@ -106,9 +101,6 @@ def test_what_is_lit_changes_the_output_of_a_model_and_gradients_go_where_it_is_
 
 def test_restarting_numbers_repeat_and_distances_do_not() -> None:
     assert "".join(word for word in words(xl.draw_clash().axes[0]) if word.isdigit()) == "0123012376543210"
-
-
-# ---- shift
 
 
 @pytest.mark.parametrize(("queries", "keys"), [(3, 5), (2, 2), (4, 5), (1, 1), (7, 30)])
