@@ -11,7 +11,7 @@ _PLACES = {
     "page.figure": ["show", "to_svg"],
     "page.film": ["at_frame", "film"],
     "page.live": ["play"],
-    "page.runs": ["draw_runs", "draw_side_by_side", "draw_strips"],
+    "page.runs": ["draw_runs", "draw_side_by_side", "draw_slopes", "draw_strip_panels", "draw_strips"],
     "page.tables": ["plain_table", "sortable_table"],
     "records.records": ["load_records", "load_trainer"],
 }

@@ -84,6 +84,47 @@ def draw_side_by_side(
     return fig
 
 
+def mark_runs(ax: Axes, y: float, values: Any, style: dict[str, Any], start: float | None) -> None:
+    """A row of a figure: a mark for each value, in the look of a model, and a bar from ``start`` to their median."""
+    if start is not None:
+        bar: dict[str, Any] = {"linewidth": 7, "alpha": 0.3, "solid_capstyle": "butt", "zorder": 1.5}
+        ax.plot([start, np.median(values)], [y, y], "-", color=style["color"], label="_bar", **bar)
+    ax.plot(values, [y] * len(values), label="_row", **style | {"linestyle": "", "markersize": 8, "alpha": 0.75})
+
+
+def draw_strip_panels(panels: Mapping[str, Mapping[str, Any]], lines: Sequence[float], xlabel: str) -> Figure:
+    """The same rows in panels side by side: the values by title and name; the bars lead from each panel's own line."""
+    rows = list(dict.fromkeys(name for own in panels.values() for name in own))
+    size = (5.8, 1.2 + 0.32 * len(rows))
+    fig, ((first, *others),) = plt.subplots(1, len(panels), figsize=size, sharex=True, sharey=True, squeeze=False)
+    for ax, (title, own), start in zip((first, *others), panels.items(), lines, strict=True):
+        for name, values in own.items():
+            mark_runs(ax, rows.index(name), values, look(name, 1), start)
+        ax.axvline(start, color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="_line")
+        ax.set_title(title)
+    first.set_yticks(range(len(rows)), rows)
+    first.set_ylim(len(rows) - 0.4, -0.6)
+    fig.supxlabel(xlabel, fontsize=12)
+    return fig
+
+
+def draw_slopes(rows: Mapping[str, Any], places: Sequence[str], ylabel: str, **axes: Any) -> Figure:
+    """What a change of place does: by name a thin line for each run, (runs, places), and a thick one for the medians.
+
+    The names stand at the right, beside the lines; they have the looks of models, or of the cycle in order. ``axes``
+    are settings of the axes, such as ``ylim``.
+    """
+    fig, ax = plt.subplots(figsize=(5.8, 3.2))
+    for index, (name, values) in enumerate(rows.items()):
+        style = look(name, index)
+        ax.plot(np.transpose(values), "-", color=style["color"], linewidth=0.9, alpha=0.6, label="_run")
+        ax.plot(np.median(values, axis=0), label=name, **style | {"linewidth": 3, "markersize": 9})
+    ax.set_xticks(range(len(places)), places)
+    ax.set(xlim=(-0.15, len(places) - 0.85), ylabel=ylabel, **axes)
+    label_lines(ax)
+    return fig
+
+
 def draw_strips(
     rows: Mapping[str, Sequence[float]],
     xlabel: str,
@@ -97,8 +138,9 @@ def draw_strips(
 ) -> Figure:
     """A row for each entry, from the top: a mark for each value, the medians in figures in a column at the right.
 
-    With every difference of a seed of A and a seed of B as the values of a row and ``line=(0, ...)``, one is better
-    with every seed just where all marks lie on one side of the line.
+    Where there is a line, a bar leads from it to the median. With every difference of a seed of A and a seed of B as
+    the values of a row and ``line=(0, ...)``, one is better with every seed just where all marks lie on one side of
+    the line.
 
     Parameters
     ----------
@@ -123,8 +165,7 @@ def draw_strips(
     fig, ax = plt.subplots(figsize=(5.8, 0.95 + 0.36 * len(values)))
     for y, (label, row) in enumerate(values.items()):
         if len(row):
-            style = look((looks or {}).get(label, label), 0) | {"linestyle": "", "markersize": 8, "alpha": 0.75}
-            ax.plot(row, np.full(len(row), y), label="_row", **style)
+            mark_runs(ax, y, row, look((looks or {}).get(label, label), 0), line and line[0])
             median = f"{np.median(row) + 0.0:{'+' if signed else ''}.{digits}f}".replace("-", "−")
             name_at(ax, median, (1.02, y), (0, 0), ("axes fraction", "data"), va="center", annotation_clip=False)
     if line:
@@ -133,9 +174,6 @@ def draw_strips(
     ax.set_yticks(range(len(values)), list(values), fontsize=12)
     for text, row in zip(ax.get_yticklabels(), values.values(), strict=True):
         text.set_fontweight("normal" if len(row) else "bold")
-    ax.set(ylim=(len(values) - 0.4, -0.6), xlabel=xlabel)
-    if xlim:
-        ax.set_xlim(xlim)
-    if title:
-        ax.set_title(title, pad=24)
+    ax.set(ylim=(len(values) - 0.4, -0.6), xlabel=xlabel, xlim=xlim)
+    ax.set_title(title, pad=24)
     return fig

@@ -12,9 +12,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from rtx_book.paths import texts
-from rtx_lib.plots.curves import bands
+from rtx_lib.plots.curves import bands, label_lines
 from rtx_lib.plots.heatmaps import floats, word
-from rtx_lib.plots.style import CYCLE
+from rtx_lib.plots.style import CYCLE, look
 
 FOUR_WORDS: dict[str, dict[str, Any]] = texts("pictures/query.yml")
 """By chapter: a query of four words, as :func:`draw_query` and the live figure ``query`` take it."""
@@ -54,7 +54,7 @@ def draw_exact(shares: Mapping[str, Mapping[Any, Any]], *, trained: int) -> Figu
     ax.text((trained + 1) / 2, 1.07, "trained on", ha="center")
     for index, (name, found) in enumerate(shares.items()):
         counts = [int(n) for n in found]
-        bands(ax, np.stack(list(found.values()), 1), name, steps=counts, index=index, markevery=1)
+        bands(ax, np.stack(list(found.values()), 1), name, steps=counts, **look(name, index) | {"markevery": 1})
     ax.set(xlabel="numbers in the sentence", ylabel="sentences right (share)", ylim=(-0.03, 1.17))
     ax.set(xlim=(0.5, counts[-1] + 0.5), xticks=counts)
     ax.legend(loc="upper right", bbox_to_anchor=(1.0, 0.95))
@@ -82,7 +82,7 @@ def draw_scaling(found: Mapping[bool, Any], widths: Sequence[int]) -> Figure:
         ax.minorticks_off()
     axes[0].set_ylabel("Var(q · k)")
     axes[1].set_ylabel(r"$||\partial a / \partial e||$, median")
-    axes[0].legend(loc="upper left")
+    label_lines(axes[1])
     return fig
 
 

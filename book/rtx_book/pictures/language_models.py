@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator, PercentFormatter
 
 from rtx_book.page.grids import HATCHED
+from rtx_book.page.runs import mark_runs
 from rtx_lib.plots.heatmaps import floats, word
 from rtx_lib.plots.style import CYCLE, INK, MARKERS, literal
 
@@ -48,17 +49,16 @@ def draw_ways(found: Mapping[str, tuple[float, float]], person: str) -> Figure:
     for k, (ax, name) in enumerate(zip(axes, ("bits a character costs", "strings repeated"), strict=True)):
         ax.axvline(found[person][k], color=INK, linewidth=1.3, linestyle="--")
         for row, (way, own) in enumerate(found.items()):
-            look = {"color": INK if way == person else CYCLE[0], "marker": MARKERS[way == person], "linestyle": "none"}
-            ax.plot(own[k], row, markersize=8, clip_on=False, **look)
+            look = {"color": INK if way == person else CYCLE[0], "marker": MARKERS[way == person], "clip_on": False}
+            mark_runs(ax, row, [own[k]], look, found[person][k])
         ax.set(xlabel=name)
     axes[0].set_xlim(left=0)
     axes[0].xaxis.set_major_locator(MultipleLocator(1))
     axes[0].set_yticks(range(len(found)), list(found))
     axes[0].invert_yaxis()
     axes[1].set_xscale("symlog", linthresh=0.01, linscale=0.6)
-    axes[1].set(xlim=(0, 1))
+    axes[1].set(xlim=(0, 1), xticks=[0, 0.01, 0.1, 1])
     axes[1].xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    axes[1].set_xticks([0, 0.01, 0.1, 1])
     return fig
 
 

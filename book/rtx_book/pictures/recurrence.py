@@ -238,7 +238,7 @@ def draw_weights_by_distance(weights: Mapping[str, Any], mean: float, likeness: 
     """
     arrays = several("weights", weights, "heads", "N", low=0)
     data = floats("likeness", likeness, "n")
-    fig, axes = plt.subplots(len(arrays) + 1, 1, figsize=(5.8, 0.6 + 1.9 * len(arrays) + 1.9), sharex=True)
+    fig, axes = plt.subplots(len(arrays) + 1, 1, figsize=(5.8, 0.6 + 1.4 * (len(arrays) + 1)), sharex=True)
     for index, (ax, (title, lines)) in enumerate(zip(axes, arrays.items(), strict=False)):
         for line in lines:
             ax.plot(line, "-", color=look(title, index)["color"], linewidth=1, alpha=0.8)

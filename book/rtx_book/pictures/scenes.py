@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rtx_lib.plots.curves import bands
+from rtx_book.page.runs import draw_strip_panels
 from rtx_lib.plots.heatmaps import floats, paint, tint
 from rtx_lib.plots.style import CYCLE, GREY, INK
 
@@ -17,7 +17,9 @@ CHANCE = (1, 1 / 2, 1 / 10, 1 / 2)  # of the commonest word at each of these pla
 
 
 def draw_words_right(records: Mapping[str, Sequence[Mapping[str, Any]]], count: int = 3) -> Figure:
-    """Share of words right at each place of a caption of so many digits, a line and a band for each model.
+    """Words right in captions of so many digits, a panel for each kind and a row for each model, a mark for each run.
+
+    A bar leads to the median from the dashed line, which is always saying the commonest word.
 
     Parameters
     ----------
@@ -26,16 +28,14 @@ def draw_words_right(records: Mapping[str, Sequence[Mapping[str, Any]]], count: 
     count
         Of digits.
     """
-    fig, ax = plt.subplots(figsize=(5.8, 3.4))
-    at = np.arange(1, 4 * count + 1)
-    for index, (name, found) in enumerate(records.items()):
-        shares = [[record["elsewhere"][str(count)][f"word {t}"] for t in at] for record in found]
-        bands(ax, shares, name, index=index, markevery=1)
-    common = [*CHANCE * (count - 1), *CHANCE[:3], 1]
-    ax.plot(at, common, "_", color=INK, markersize=13, label="commonest word")
-    ax.set_xticks(at, [*PLACES * (count - 1), *PLACES[:3], "end"], rotation=60)
-    ax.set(ylim=(0, 1.05), ylabel="words right (share)", xlabel="place in the caption")
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+
+    def right(runs: Sequence[Mapping[str, Any]], kind: int) -> Any:
+        words = [f"word {t + 1}" for t in range(kind, 4 * count - 1, 4)]
+        return [np.mean([run["elsewhere"][str(count)][word] for word in words]) for run in runs]
+
+    panels = {PLACES[kind]: {name: right(runs, kind) for name, runs in records.items()} for kind in (1, 2, 3)}
+    fig = draw_strip_panels(panels, CHANCE[1:], "words right (share)")
+    fig.axes[0].set(xlim=(0, 1.03), xticks=(0, 0.5, 1))
     return fig
 
 

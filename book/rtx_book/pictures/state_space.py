@@ -12,7 +12,8 @@ from torch import Tensor
 
 from rtx_book.page.diagram import Pen, blank
 from rtx_book.paths import texts
-from rtx_lib.plots.style import CYCLE, GREY, INK
+from rtx_lib.plots.curves import name_at
+from rtx_lib.plots.style import CYCLE, GREY, INK, MARKERS
 
 
 def leak(u: Sequence[float], delta: Sequence[float]) -> np.ndarray:
@@ -68,11 +69,12 @@ def draw_readings(
     fine = np.cumsum(np.repeat(np.asarray(gaps) / 100, 100))
     fig, ax = plt.subplots(figsize=(5.8, 3.0))
     ax.step([0, *ends], [u[0], *u], where="pre", color=GREY, linewidth=1, linestyle=":", label="input")
-    ax.plot(fine, many, color=CYCLE[0], label=f"{len(fine):,} short steps")
-    ax.plot(ends, few, "o", color=CYCLE[0], label=f"{len(ends)} exact steps")
-    ax.plot(ends, rough, "s", color=CYCLE[1], label=f"{len(ends)} of Euler's")
+    ax.plot(fine, many, color=CYCLE[0])
+    far = int(np.abs(rough - few).argmax())
+    for index, (name, own) in enumerate({"exact step": few, "Euler's step": rough}.items()):
+        ax.plot(ends, own, MARKERS[index], color=CYCLE[index])
+        name_at(ax, name, (float(ends[far]), float(own[far])), (9, 14 * index - 14), va="center")
     ax.set(xlabel="time", ylabel="state", xlim=(0, ends[-1]))
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     return fig
 
 

@@ -7,9 +7,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from rtx_book.words import percent
-from rtx_lib.plots.curves import label_lines, name_at
-from rtx_lib.plots.style import CYCLE, GREY, INK, MARKERS, look, model_of
+from rtx_book.page.runs import draw_strip_panels, draw_strips
+from rtx_lib.plots.curves import label_lines, name_at, wrap
+from rtx_lib.plots.style import CYCLE, GREY, INK, look, model_of
 
 
 def draw_season(time: Any, values: Sequence[float], correlations: Sequence[float], season: int, unit: str) -> Figure:
@@ -58,58 +58,41 @@ def draw_forecasts(
     others = [name for name in forecasts if not model_of(name)[0]]
     for name, row in forecasts.items():
         style = look(name, otherwise=(1, 4, 0)[others.index(name)] if name in others else None) | {"marker": ""}
-        ax.plot(after, row, label=name, **style)
+        ax.plot(after, row, label=wrap(name, 12), **style)
     ax.set(xlabel="steps from the last one that was read", ylabel=unit)
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+    label_lines(ax, gap=2.5)
     return fig
 
 
 def draw_lanes(errors: Mapping[str, Sequence[float]], lines: Mapping[str, float], metric: str) -> Figure:
-    """A row for each model, the least error first: its runs as marks on the axis of the error, and lines to be beaten.
+    """A row for each model, the least error first, its runs as marks; a bar leads to them from what is to be beaten.
 
     Parameters
     ----------
     errors
         By model, one error for each run.
     lines
-        What needs no training, or what was published, by name.
+        What needs no training, or what was published, by name; the first is drawn.
     metric
         What the axis is called.
     """
     ordered = dict(sorted(errors.items(), key=lambda row: float(np.median(row[1]))))
-    fig, ax = plt.subplots(figsize=(5.8, 1.2 + 0.32 * len(ordered)))
-    for y, (name, own) in enumerate(ordered.items()):
-        style = look(name, otherwise=5) | {"linestyle": ""}
-        ax.plot(own, [y] * len(own), label=name, **style)
-    ax.set_yticks(range(len(ordered)), list(ordered))
-    ax.set(xlabel=metric, ylim=(len(ordered) - 0.4, -0.9))
-    for index, (name, value) in enumerate(lines.items()):
-        ax.axvline(value, color=GREY, linestyle=("--", ":", "-.")[index % 3], label=f"_{name}")
-        right = value > np.mean(ax.get_xlim())
-        name_at(ax, name, (value, -0.55), (-4 if right else 4, 0), ha="right" if right else "left")
-    return fig
+    looks = {name: name if model_of(name)[0] else 1 for name in ordered}
+    return draw_strips(ordered, metric, looks=looks, line=next((value, name) for name, value in lines.items()))
 
 
 def draw_shares(shares: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
-    """A row for each model; its errors on each series as parts of that of a season ago, whose line stands at 1.
+    """A row for each model, a panel for each series: its errors as parts of that of a season ago, a line at 1.
 
     Parameters
     ----------
     shares
         By series and model, one share for each run.
     """
-    lanes = list(dict.fromkeys(name for own in shares.values() for name in own))
-    fig, ax = plt.subplots(figsize=(5.8, 1.4 + 0.32 * len(lanes)))
-    for index, (series, own) in enumerate(shares.items()):
-        rows = [(share, lanes.index(name)) for name, runs in own.items() for share in runs]
-        style: Any = {"color": CYCLE[index], "marker": MARKERS[index], "linestyle": "", "alpha": 0.7}
-        ax.plot(*zip(*rows, strict=True), label=series, **style)
-    ax.axvline(1, color=GREY, linestyle="--", label="_a season ago")
-    ax.set_yticks(range(len(lanes)), lanes)
-    ax.set(xscale="log", xlabel="squared error, a season ago = 1", ylim=(len(lanes) - 0.5, -0.5))
-    ax.set_xticks(ticks := [0.1, 0.2, 0.5, 1, 2, 5], [f"{tick:g}" for tick in ticks])
-    ax.minorticks_off()
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+    fig = draw_strip_panels(shares, [1] * len(shares), "squared error, a season ago = 1")
+    fig.axes[0].set_xscale("log")
+    fig.axes[0].set_xticks(ticks := [0.1, 0.3, 1, 3], [f"{tick:g}" for tick in ticks])
+    fig.axes[0].minorticks_off()
     return fig
 
 
@@ -117,13 +100,6 @@ def describe_lanes(errors: Mapping[str, Sequence[float]], lines: Mapping[str, fl
     """What :func:`draw_lanes` shows, in words: medians."""
     medians = {name: float(np.median(own)) for name, own in errors.items()} | dict(lines)
     return ", ".join(f"{name} {value:.3f}" for name, value in sorted(medians.items(), key=lambda row: row[1])) + "."
-
-
-def draw_coverage(held: Mapping[str, Sequence[float]], promised: float) -> Figure:
-    """A row for each forecaster: in each of its runs, the share of values inside its intervals, and the promise."""
-    fig = draw_lanes(held, {f"{percent(promised)} were promised": promised}, "share of the values inside the interval")
-    fig.axes[0].set_xlim(0.4, 1.02)
-    return fig
 
 
 def draw_fan(

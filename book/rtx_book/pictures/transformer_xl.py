@@ -40,11 +40,6 @@ def memory_look(name: str, index: int) -> dict[str, Any]:
     return look(next((model for start, model in kinds.items() if name.startswith(start)), name), index)
 
 
-def _level(ax: Axes, value: float, name: str) -> None:
-    """A dashed line across the axes that bears its name at the right, as the curves do: on it they would cross it."""
-    ax.plot(ax.get_xlim(), [value, value], color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label=name)
-
-
 def draw_position_losses(
     losses: Mapping[str, Any], *, repeats: int, line: tuple[float, str], height: float = 3.6
 ) -> Figure:
@@ -75,7 +70,7 @@ def draw_position_losses(
     places = {r * length + mark: str(mark) for r in range(repeats) for mark in marks} | {repeats * length: str(length)}
     ax.set_xticks(list(places), list(places.values()))
     ax.set(xlim=(0.5, repeats * length + 0.5), xlabel="position in the segment", ylabel=_LOSS)
-    _level(ax, *line)
+    ax.plot(ax.get_xlim(), [line[0]] * 2, color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label=line[1])
     label_lines(ax)
     return fig
 
@@ -91,7 +86,7 @@ def draw_costs(lengths: Sequence[int], ratios: Mapping[str, Any], published: Map
         By name of what was timed, (lengths,) or (runs, lengths): time for a token with a sliding window over
         time with a memory.
     published
-        Ratios by attention length from Dai et al. 2019, drawn as hollow diamonds, the outermost with their numbers.
+        Ratios by attention length from Dai et al. 2019, drawn as hollow diamonds.
     """
     curves = several("ratios", ratios, "[runs]", len(lengths))
     fig, ax = plt.subplots(figsize=(5.8, 4.2))
@@ -99,16 +94,8 @@ def draw_costs(lengths: Sequence[int], ratios: Mapping[str, Any], published: Map
     ax.margins(x=0.08)
     for index, (name, curve) in enumerate(curves.items()):
         bands(ax, curve, name, steps=lengths, index=index, markevery=1)
-    ring: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 7, "markerfacecolor": "none"}
-    ring |= {"color": INK, "markeredgewidth": 1.6}
-    (points,) = ax.plot(list(published), list(published.values()), label="_published", **ring)
-    line = np.median(next(iter(curves.values())), axis=0)
-    for length in sorted({min(published), max(published)}):  # numbers at all of them would touch
-        above = published[length] > np.interp(length, lengths, line)  # away from the first curve
-        shift, ha, va = ((-7, 2), "right", "bottom") if above else ((7, -2), "left", "top")
-        name_at(ax, f"{published[length]:,.4g}", (length, published[length]), shift, ha=ha, va=va)
-    # Published points stand where names at the ends of the lines would.
-    ax.legend([*ax.get_lines()[: len(curves)], points], [*curves, "Dai et al. 2019"], loc="upper left")
+    ax.plot([*published], [*published.values()], "D", color=INK, ms=7, mfc="none", mew=1.6, label="Dai et al. 2019")
+    ax.legend(loc="upper left")  # published points stand where names at the ends of the lines would
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
@@ -120,7 +107,9 @@ def draw_costs(lengths: Sequence[int], ratios: Mapping[str, Any], published: Map
 def draw_test_memory(
     losses: Mapping[str, Any], memories: Sequence[int], *, trained: Mapping[str, int], line: tuple[float, str]
 ) -> Figure:
-    """Loss against the memory that a model is tested with; the memory of its training is ringed.
+    """Loss against the memory that a model is tested with, a panel for each, the others in grey behind it.
+
+    The memory of the training is ringed.
 
     Parameters
     ----------
@@ -131,20 +120,25 @@ def draw_test_memory(
     trained
         For each name, with which of the memories it was trained.
     line
-        A loss to compare with, as a dashed line, and its name.
+        A loss to compare with, as a dashed line where it is near, and its name.
     """
     places = list(memories)
     curves = several("losses", losses, "[seeds]", len(places))
-    fig, ax = plt.subplots(figsize=(5.8, 4.4))
-    for index, (name, curve) in enumerate(curves.items()):
+    columns, behind = 2 if len(curves) < 5 else 3, np.transpose([np.median(own, axis=0) for own in curves.values()])
+    fig, axes = plt.subplots(-(-len(curves) // columns), columns, figsize=(5.8, 4.2), sharey=True, squeeze=False)
+    for index, (ax, (name, curve)) in enumerate(zip(axes.flat, curves.items(), strict=False)):
+        ax.plot(behind, "-", color=GREY, linewidth=1, alpha=0.5, label="_other")
         at = places.index(trained[name])
         drawn = bands(ax, curve, name, steps=range(len(places)), **memory_look(name, index) | {"markevery": 1})
         ring: dict[str, Any] = {"markersize": 14, "markerfacecolor": "none", "markeredgewidth": 1.6}
         ax.plot(at, np.median(curve, axis=0)[at], "o", color=drawn.get_color(), label="_trained", **ring)
-    ax.set_xticks(range(len(places)), [f"{memory:,}" for memory in places])
-    ax.set(xlabel="memory in the test (positions)", ylabel=f"test {_LOSS}", xlim=(-0.3, len(places) - 0.7))
-    _level(ax, *line)
-    label_lines(ax)
+        ax.set_xticks(marks := sorted({0, at, len(places) - 1}), [f"{places[mark]:,}" for mark in marks])
+        ax.set_title(name, loc="left")
+    low, high = axes[0, 0].get_ylim()
+    for ax in axes.flat if low < line[0] < high else []:
+        baseline(ax, line[0], line[1] * (ax is axes[0, 0]))
+    fig.supxlabel("memory in the test (positions)", fontsize=12)
+    fig.supylabel(f"test {_LOSS}", fontsize=12)
     return fig
 
 

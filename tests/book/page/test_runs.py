@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtx_book.page.runs import draw_runs, draw_side_by_side, draw_strips
+from rtx_book.page.runs import draw_runs, draw_side_by_side, draw_slopes, draw_strip_panels, draw_strips
 from rtx_lib.plots import CYCLE, MARKERS, look
 
 
@@ -30,11 +30,9 @@ def test_looks_can_be_those_of_another_figure(ax) -> None:
 
 
 def beside(*losses: tuple[float, float], rate: float = 1.5) -> dict[str, Any]:
-    rows = [
-        {"step": int(50 * rate * n), "reference_step": 50 * n, "loss": ours, "reference_loss": theirs}
-        for n, (ours, theirs) in enumerate(losses, start=1)
-    ]
-    return {"evaluations": rows}
+    keys = ("step", "reference_step", "loss", "reference_loss")
+    rows = [(int(50 * rate * n), 50 * n, *own) for n, own in enumerate(losses, start=1)]
+    return {"evaluations": [dict(zip(keys, row, strict=True)) for row in rows]}
 
 
 def test_two_that_were_trained_in_turns_stand_over_the_steps_of_the_reference() -> None:
@@ -51,8 +49,6 @@ def test_two_that_were_trained_in_turns_stand_over_the_steps_of_the_reference() 
         draw_side_by_side([{"evaluations": [{"reference_step": 50, "loss": 0.5}]}], ("a", "b"))
 
 
-# ---- a row for each kind
-
 ROWS = {"Group": [], "A": [1.0, 3.0, 1.5], "B": np.array([[4.0, 5.0]])}
 
 
@@ -61,12 +57,13 @@ def test_values_medians_and_line_are_those_given() -> None:
     (ax,) = fig.axes
     marks = {line.get_ydata()[0]: line for line in ax.get_lines() if line.get_label() == "_row"}
     assert {y: sorted(line.get_xdata()) for y, line in marks.items()} == {1: [1, 1.5, 3], 2: [4, 5]}
+    bars = [(*line.get_xdata(), *line.get_ydata()) for line in ax.get_lines() if line.get_label() == "_bar"]
     assert (marks[1].get_color(), marks[1].get_marker()) == (CYCLE[0], MARKERS[0])
     assert (marks[2].get_color(), marks[2].get_marker()) == (look("lstm")["color"], look("lstm")["marker"])
     words = {text.get_text(): text for text in ax.texts}
     assert list(words) == ["1.5", "4.5", "counting"] and (words["1.5"].xy[1], words["4.5"].xy[1]) == (1, 2)
     (line,) = (line for line in ax.get_lines() if line.get_label() == "_line")
-    assert list(line.get_xdata()) == [2.5, 2.5]
+    assert list(line.get_xdata()) == [2.5, 2.5] and bars == [(2.5, 1.5, 1, 1), (2.5, 4.5, 2, 2)]
     assert [text.get_fontweight() for text in ax.get_yticklabels()] == ["bold", "normal", "normal"]
     assert ax.get_xlabel() == "loss (nats)" and ax.yaxis_inverted()  # the first row is at the top
 
@@ -76,3 +73,11 @@ def test_differences_have_signs_and_a_title_stands_above() -> None:
     fig = draw_strips(rows, "difference", signed=True, title="A leads")
     assert [text.get_text() for text in fig.axes[0].texts] == ["−0.250", "+0.125"]
     assert fig.axes[0].get_title() == "A leads"
+
+
+def test_slopes_and_panels_show_what_they_are_given() -> None:
+    (ax,) = draw_slopes({"A": [[0, 1], [2, 3], [1, 5]]}, ("near", "far"), "share", ylim=(0, 6)).axes
+    assert [line.get_ydata().tolist() for line in ax.get_lines()] == [[0, 1], [2, 3], [1, 5], [1, 3]]
+    panels = draw_strip_panels({"x": {"A": [1, 2, 6]}, "y": {"B": [3]}}, (0, 5), "share").axes
+    bars = [[*line.get_xdata(), *line.get_ydata()] for ax in panels for line in ax.get_lines()[:1]]
+    assert bars == [[0, 2, 0, 0], [5, 3, 1, 1]]

@@ -16,6 +16,6 @@ def test_a_cut_stands_where_the_kept_ones_end():
 
 def test_the_dashed_line_is_the_persons():
     found = {"greedy": (1.5, 0.9), "a person": (2.5, 0.02)}
-    for k, ax in enumerate(draw_ways(found, "a person").axes):
+    for ax, greedy, person in zip(draw_ways(found, "a person").axes, *found.values(), strict=True):
         lines = [list(line.get_xdata()) for line in ax.get_lines()]
-        assert lines == [2 * [found["a person"][k]], [found["greedy"][k]], [found["a person"][k]]]
+        assert lines == [[person, person], [person, greedy], [greedy], [person, person], [person]]

@@ -62,5 +62,6 @@ def test_a_summary_lies_over_what_was_read():
 def test_readings_are_drawn_at_the_ends_of_their_gaps():
     u, gaps = [1.0, 0.5], [2.0, 1.0]
     (ax,) = pictures.draw_readings(u, gaps, (np.array([1.0, 2.0]), np.arange(200.0)), np.array([3.0, 4.0])).axes
-    by_label = {line.get_label(): line.get_xdata() for line in ax.get_lines()}
-    assert list(by_label["2 exact steps"]) == list(by_label["2 of Euler's"]) == [2.0, 3.0]
+    _, _, exact, euler = ax.get_lines()
+    assert list(exact.get_xdata()) == list(euler.get_xdata()) == [2.0, 3.0]
+    assert [(text.get_text(), text.xy) for text in ax.texts] == [("exact step", (2, 1)), ("Euler's step", (2, 3))]
