@@ -32,7 +32,7 @@ def arranged(direct: Mapping[str, set[str]]) -> tuple[list[list[str]], list[list
     ends = [pair for line in lines for step in itertools.pairwise(line) for pair in (step, step[::-1])]
     at = dict.fromkeys(rank, 0.0)
     for row in rows * 9:  # each time nearer to the mean of its neighbours, until nothing moves
-        row.sort(key=lambda name: statistics.fmean(at[one] for end, one in ends if end == name))
+        row.sort(key=lambda name: statistics.fmean([at[one] for end, one in ends if end == name] or [0]))
         at |= {name: place - (len(row) - 1) / 2 for place, name in enumerate(row)}
     return rows, lines
 
