@@ -11,7 +11,7 @@ from support.built import NOTEBOOKS
 from support.helpers import PACKAGES, ROOT
 
 from rtx_book.build.execute import read_notebook, source
-from rtx_book.sphinx import generated
+from rtx_book.sphinx import generated, prerequisites
 
 FOLDER = ROOT / "book" / "mine" / "course"
 PAGE = (ROOT / "book" / "course.md").read_text(encoding="utf-8")
@@ -35,10 +35,12 @@ def test_a_week_names_sections_and_exercises_that_are_there():
     assert len(weeks) == 7 and {chapter for row in ROWS for chapter in chapters(row[0])} == set(NOTEBOOKS)
 
 
-@pytest.mark.parametrize("chapter, needs", [(*chapters(r[0]), r[1]) for r in ROWS if len(r) == 2 and chapters(r[0])])
-def test_a_chapter_stands_on_what_its_first_lines_say(chapter, needs):
-    text = "\n".join(map(source, read_notebook(NOTEBOOKS[chapter])["cells"]))
-    assert set(chapters(needs)) == set(chapters(re.search(r"^Prerequisites: .+$", text, flags=re.M)[0]))
+def test_what_builds_on_what_is_drawn_from_what_the_chapters_say():
+    rows, lines = prerequisites.arranged({"a": set(), "b": {"a"}, "c": {"a"}, "d": {"c"}, "e": {"b"}, "f": {"a", "e"}})
+    assert rows == [["a"], ["b", "c", "a f 1"], ["e", "d", "a f 2"], ["f"]] and ["a", "a f 1", "a f 2", "f"] in lines
+    text = generated.rendered("prerequisites", ROOT)
+    assert {*re.findall(r'<a .*href="../notebooks/(\w+)\.html" .*title="Builds on \w', text)} == {*NOTEBOOKS}
+    assert 'title="Builds on Transformer-XL remembers"><span>Orders' in text, "not on what that one builds on, too"
 
 
 def test_what_goes_wrong_is_what_the_checks_say_and_the_sheet_has_symbols_of_the_notation():

@@ -67,7 +67,7 @@ def test_a_stage_adds_a_section_and_a_name(stage):
 def test_the_chapter_and_the_page_show_what_it_adds(stage):
     [box] = [text for cell in read_notebook(NOTEBOOKS[stage])["cells"] if "book/mine/" in (text := source(cell))]
     added = sections(stage)[-2].strip()
-    assert f"```python\n{added}\n```" in box and f"](../book/mine/{stage}.py)" in box
+    assert f"```python\n{added}\n```" in box and f"/book/mine/{stage}.py)" in box
     page = (ROOT / "book" / "mine.md").read_text(encoding="utf-8")
     assert f"](mine/{stage}.py)" in page and f":start-at: '# ---- {stage}'" in page
 

@@ -1,7 +1,9 @@
 """Where the book lives: `python book/rtx_book/build/repository.py set URL`, or `check` before it is published.
 
 Standard library only. `set` replaces the address that `_config.yml` holds wherever it stands, so that a later move of
-the repository is one more call.
+the repository is one more call. In the notebooks links to files of `book/`, which a clone finds beside them and Colab
+does not, become absolute; with OWNER/REPOSITORY, which is no address, they are relative again. The pages of the site
+have relative ones in any case (:func:`rtx_book.claims.claims.as_roles`).
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[3]
 FILES = ("_config.yml", "CITATION.cff", "README.md", "CHANGELOG.md", "pyproject.toml", "book/*.md", "notebooks/*.ipynb")
 UNNAMED = "The rtx_lib authors"
 ADDRESS = r"https://github\.com/([\w-]+)/([\w.-]+?)(?:\.git)?/?"
+UNKNOWN = ("OWNER", "REPOSITORY")
+LINK = re.compile(r"(?<=\]\()(?:\.\.|https://github\.com/[\w-]+/[\w.-]+/blob/main)/book/")
 
 
 def current(root: Path) -> tuple[str, str]:
@@ -30,19 +34,21 @@ def with_address(root: Path, url: str) -> dict[Path, str]:
     if not match:
         raise ValueError(f"URL is {url!r}; allowed is https://github.com/OWNER/NAME: make set-repo URL=...")
     owner, name = map(re.escape, current(root))
+    home = ".." if match.groups() == UNKNOWN else f"https://github.com/{match[1]}/{match[2]}/blob/main"
     texts = {}
     for path in sorted(path for pattern in FILES for path in root.glob(pattern)):
         text = path.read_text(encoding="utf-8")
         text = re.sub(rf"(?<![\w.-]){owner}/{name}(?![\w-]|\.(?!git\b)\w)", f"{match[1]}/{match[2]}", text)
         site = f"{match[1].lower()}.github.io/{match[2]}"
-        texts[path] = re.sub(rf"(?i:(?<![\w.-]){owner}\.github\.io)/{name}(?![\w-])", site, text)
+        text = re.sub(rf"(?i:(?<![\w.-]){owner}\.github\.io)/{name}(?![\w-])", site, text)
+        texts[path] = LINK.sub(f"{home}/book/", text) if path.suffix == ".ipynb" else text
     return texts
 
 
 def check(root: Path) -> None:
     """`ValueError` with a line for each thing that a publisher has to fill in first."""
     lines = []
-    if current(root) == ("OWNER", "REPOSITORY"):
+    if current(root) == UNKNOWN:
         lines.append("The book does not know its repository yet: make set-repo URL=https://github.com/...")
     if any(UNNAMED in (root / name).read_text(encoding="utf-8") for name in ("_config.yml", "CITATION.cff")):
         lines.append("The book does not know its author yet: put the names into _config.yml and CITATION.cff")

@@ -67,18 +67,10 @@ def context(root: Path) -> dict[str, Any]:
     first = {one.id: rate for one, _ in rows_of(study) if (rate := rate_of(study, one, "first"))}
     chapters = [runs_of(study, chapter) for chapter in study.get("chapters", ())]
     runs = [run for own in chapters for run in own]
-    return {
-        "rows": rows,
-        "fewest": findings.FEWEST,
-        "fewer": [id for id, rate in first.items() if rate.runs - rate.held > PLANNED["first"] - findings.FEWEST],
-        "confidence": CONFIDENCE,
-        "planned": sum(PLANNED.values()),
-        "least": min(map(len, chapters), default=0),
-        "runs": len(runs),
-        "chapters": len(chapters),
-        "hours": sum(run["cpu_seconds"] for run in runs if math.isfinite(run["cpu_seconds"])) / 3600,
-        "instructions": sorted(Counter(run["instructions"] for run in runs).items()),
-        "threads": sorted(Counter(run["threads"] for run in runs).items()),
-        "versions": sorted({f"Python {run['python']}, torch {run['torch']}" for run in runs}),
-        "processors": sorted({run["processor"] for run in runs}),
-    }
+    fewer = [id for id, rate in first.items() if rate.runs - rate.held > PLANNED["first"] - findings.FEWEST]
+    told = {"rows": rows, "fewest": findings.FEWEST, "fewer": fewer, "confidence": CONFIDENCE}
+    told |= {"planned": sum(PLANNED.values()), "least": min(map(len, chapters), default=0)}
+    told |= {"runs": len(runs), "chapters": len(chapters), "processors": sorted({run["processor"] for run in runs})}
+    told |= {"hours": sum(run["cpu_seconds"] for run in runs if math.isfinite(run["cpu_seconds"])) / 3600}
+    told |= {key: sorted(Counter(run[key] for run in runs).items()) for key in ("instructions", "threads")}
+    return told | {"versions": sorted({f"Python {run['python']}, torch {run['torch']}" for run in runs})}

@@ -1,4 +1,4 @@
-"""The parts of pages that are made from files: the ledger, records, findings, speeds, mistakes, misconceptions.
+"""The parts of pages that are made from files: the ledger, records, findings, speeds, mistakes, prerequisites.
 
 In a page each is an empty fence, such as ``{speed} rnn``. A module of this package reads the files and says what there
 is to tell, a template of ``templates`` says it in Markdown, and that takes the place of the fence before the page is
@@ -22,9 +22,9 @@ from sphinx.util import logging
 
 from rtx_book.claims.claims import as_roles
 from rtx_book.paths import PACKAGE
-from rtx_book.sphinx import findings, ledger, misconceptions, mistakes, records, speed
+from rtx_book.sphinx import findings, ledger, misconceptions, mistakes, prerequisites, records, speed
 
-_MODULES = findings, ledger, misconceptions, mistakes, records, speed
+_MODULES = findings, ledger, misconceptions, mistakes, prerequisites, records, speed
 CONTEXTS: dict[str, Callable[..., dict[str, Any]]]
 CONTEXTS = {module.__name__.rpartition(".")[2]: module.context for module in _MODULES}
 CONTEXTS |= {"mistakes-report": mistakes.context, "speed-machines": speed.machines}
@@ -75,8 +75,8 @@ def fill(app: Sphinx, page: str, source: list[str]) -> None:
             return ""
 
     source[0], count = FENCE.subn(part, source[0])
-    files = (root / "book").glob("*.yml"), (root / "book" / "results").rglob("*.json*"), PACKAGE.glob("checks/**/*.*")
-    for path in itertools.chain(*files) if count else ():
+    files = map(root.glob, ("book/*.yml", "book/results/**/*.json*", "notebooks/*.ipynb"))
+    for path in itertools.chain(*files, PACKAGE.glob("checks/**/*.*")) if count else ():
         app.env.note_dependency(str(path))
 
 

@@ -58,15 +58,11 @@ def table(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     columns: list[tuple[str, Any]] = [("Variant", lambda row: LANES.get(row["variant"], row["variant"]))]
     columns.append(("Ratio", lambda row: ratio_text(row["ratio"])))
     shared = []
-    for head, text in (
-        ("Against", lambda row: LANES.get(row["against"], row["against"])),
-        ("Kind", lambda row: row["kind"]),
-        ("Device", lambda row: row["device"]),
-    ):
-        if len({text(row) for row in rows}) > 1:
-            columns.append((head, text))
+    for key in ("against", "kind", "device"):
+        if len({row[key] for row in rows}) > 1:
+            columns.append((key.capitalize(), lambda row, key=key: LANES.get(row[key], row[key])))
         else:
-            shared.append(f"{head.lower()} {text(rows[0])}")
+            shared.append(f"{key} {LANES.get(rows[0][key], rows[0][key])}")
     for head, key, text in (
         ("Forward alone", "forward_ratio", ratio_text),
         ("Memory", "memory_ratio", lambda value: f"{value:.2f}×"),

@@ -14,7 +14,7 @@ from rtx_book.build import __main__ as line
 from rtx_book.build import gpu, node, repository, serving
 from rtx_book.build import website as build
 from rtx_book.build.execute import BuildError
-from rtx_book.claims import findings
+from rtx_book.claims import claims, findings
 from rtx_book.sphinx import book_site
 
 WIDGET = {"output_type": "display_data", "metadata": {}, "data": {build.WIDGET: {"model_id": "1"}, "text/plain": "x"}}
@@ -128,6 +128,7 @@ def test_lock_file_holds_no_addresses():
 
 
 CONFIG = "author: The rtx_lib authors  # nobody yet\nrepository:\n  url: https://github.com/OWNER/REPOSITORY\n"
+NOTEBOOK = '{"source": ["https://github.com/OWNER/REPOSITORY", "[a](../book/a.md#b) [c](c.ipynb)"]}'
 CITATION = "title: A book\nauthors:\n  - name: The rtx_lib authors\nlicense: MIT\n"
 
 
@@ -140,7 +141,7 @@ def repo(tmp_path, monkeypatch):
         "https://colab.research.google.com/github/OWNER/REPOSITORY/blob/main/x "
         "https://owner.github.io/REPOSITORY/ git+https://github.com/OWNER/REPOSITORY.git CO-OWNER/REPOSITORY"
     )
-    (tmp_path / "notebooks/one.ipynb").write_text('{"source": ["REPO = \\"https://github.com/OWNER/REPOSITORY\\""]}')
+    (tmp_path / "notebooks/one.ipynb").write_text(NOTEBOOK)
     monkeypatch.setattr(repository, "ROOT", tmp_path)
     return tmp_path
 
@@ -152,10 +153,12 @@ def test_set_repo_writes_every_place_and_a_second_call_nothing(repo, capsys):
         "https://colab.research.google.com/github/Some-One/my.book/blob/main/x "
         "https://some-one.github.io/my.book/ git+https://github.com/Some-One/my.book.git CO-OWNER/REPOSITORY"
     )
-    assert "https://github.com/Some-One/my.book" in json.loads((repo / "notebooks/one.ipynb").read_text())["source"][0]
+    text = (repo / "notebooks/one.ipynb").read_text()
+    assert text.count("](https://github.com/Some-One/my.book/blob/main/book/") == 1 and "](c.ipynb)" in text
+    assert claims.as_roles(text) == NOTEBOOK.replace("OWNER/REPOSITORY", "Some-One/my.book"), "a page links to pages"
     assert repository.main("set", "https://github.com/Some-One/my.book/") == 0 and not capsys.readouterr().out
     assert repository.main("set", "https://github.com/OWNER/REPOSITORY") == 0, "a later move is one more call"
-    assert (repo / "_config.yml").read_text() == CONFIG
+    assert (repo / "_config.yml").read_text() == CONFIG and (repo / "notebooks/one.ipynb").read_text() == NOTEBOOK
 
 
 @pytest.mark.parametrize("address", ["github.com/a/b", "https://github.com/a/b/c", ""])
