@@ -85,7 +85,7 @@ def test_without_a_number_letters_trade_places_and_without_a_card_its_letter_is_
 def test_a_cue_asks_for_the_letters_before_it(widget):
     page = widget("transplant", cue=" ", texts=[["abc de", "FEd a"]])
     words = page.locator(".transplant-words").first.inner_text
-    assert [len(line.partition(": ")[2]) for line in words().split("\n")] == [2, 6]
+    assert [len(line.partition(": ")[2]) for line in words().split("\n")] == [2, 1]
     page.get_by_label("Text 2", exact=True).fill("fed")
     assert "has no space" in page.locator(".transplant-line + .live-task").inner_text()
 

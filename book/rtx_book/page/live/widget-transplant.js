@@ -1,7 +1,7 @@
 // Transplant a memory: what readers of letters hold after a letter of text 1 is dropped in front of a letter of
 // text 2, and text 2 is read on with it. What they then expect and write; single parts of the memory can be cut out.
 RTX.part('widget-transplant', (RTX) => {
-  const {el, id, button, more, voice, softmax, Writer} = RTX
+  const {el, id, button, more, kept, voice, softmax, Writer} = RTX
   const MOST = 72, WRITES = 17, PAUSE = 700, TOP = 3, WIDE = 240, CARD = 20, UNITS = 24  // UNITS, cards: of a row
   const percent = (p) => p > 0.995 ? '>\u00a099\u00a0%' : `${(100 * p).toFixed(p < 0.0995 ? 1 : 0)}\u00a0%`
   const shown = (c) => c === ' ' ? '\u00a0' : c, named = (c) => c === ' ' ? 'space' : `“${c}”`
@@ -24,7 +24,8 @@ RTX.part('widget-transplant', (RTX) => {
       const [word, ...after] = text.split(cue)
       return !cue ? WRITES : after.length ? Math.max(0, lettersOf(word) - lettersOf(after.join(''))) : 0
     }
-    const readers = Object.entries(models).map(([name, {weights}]) => ({name, writer: new Writer(weights, signs, reads[name]), off: new Set(), at: 0}))
+    const readers = Object.entries(models).map(([name, {weights}]) =>
+      ({name, writer: new Writer(weights, signs, reads[name]), off: new Set(), at: 0}))
     function run(one) {
       const {writer, off} = one, [first, second] = both.map((text, which) => writer.read(which, text))
       const step = now.put ? first[now.taken] : second[now.dropped]
@@ -186,6 +187,20 @@ RTX.part('widget-transplant', (RTX) => {
     }
     function pair(next) { now.pair = next % texts.length; texts[now.pair].forEach((text, i) => { fields[i].value = text; use(i, text) }) }
     const back = button('', swap)
+    // For a link: what was read, where it is put, whether it is, and the parts that were cut, each behind its model's place
+    const held = () => [now.taken, now.dropped, +now.put, ...readers.flatMap(({off}, r) => [...off].map((i) => `${r}_${i}`))].join('-')
+    function hold(text) {
+      if (!/^\d+-\d+-[01](-\d+_\d+)*$/.test(text)) return false
+      const [to, at, put, ...cuts] = text.split('-')
+      now.taken = clip(+to, 0, both[0].length)
+      now.dropped = clip(+at, 0, Math.max(0, both[1].length - 1))
+      now.put = put === '1'
+      mend()
+      readers.forEach(run)
+      for (const [r, i] of cuts.map((cut) => cut.split('_'))) if (readers[r]?.parts[i]) readers[r].off.add(+i)
+      show()
+      return held() === text
+    }
     body.append(el('p', {className: 'live-task', id: help}, 'Drag a letter of text 1 onto a letter of text 2, '
       + 'or press one of each. Press a part of a memory to cut it out.'),
       ...boxes.map((box, i) => el('div', {className: 'transplant-line'}, el('span', {}, ['take from', 'drop into'][i]), box)), note,
@@ -194,7 +209,7 @@ RTX.part('widget-transplant', (RTX) => {
         button('Other texts', () => { pair(now.pair + 1); anew() })),
       Object.assign(more('Write the texts', fields.map((field, i) =>
         el('label', {className: 'transplant-own'}, el('span', {}, `Text ${i + 1}`), field))), {open: readers.length === 1}),
-      said.element, ghost)
+      kept('held', held, hold), said.element, ghost)
     pair(0)
     show()
   })
