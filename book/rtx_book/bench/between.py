@@ -173,8 +173,7 @@ def _time_major(layer: RelativeAttention, x: Tensor, memory: Tensor, r: Tensor, 
     padded = torch.cat([position.new_zeros(i, 1, *rest), position], dim=1)
     position = padded.view(j + 1, i, *rest)[1:].view_as(position)
     scores = ((content + position) / math.sqrt(layer.head_width)).masked_fill(hidden, -math.inf)
-    y = torch.einsum("ijbn,jbnd->ibnd", scores.softmax(1), v)
-    return layer.out_proj(y.flatten(2))
+    return layer.out_proj(torch.einsum("ijbn,jbnd->ibnd", scores.softmax(1), v).flatten(2))
 
 
 @torch.no_grad()

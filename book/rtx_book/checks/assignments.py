@@ -32,8 +32,7 @@ def numbers_of(chapter: str, seed: int) -> dict[str, dict[str, Any]]:
 def _asked(one: dict[str, Any], told: dict[str, Any]) -> tuple[Cell, str]:
     """The question with other numbers, and its answer as an expression."""
     text = f"**Your numbers.** In this edition the answer is {worked(one, **told)[2](one['asks'])}."
-    names = rf"\b({'|'.join(told)})\b"
-    answer = re.sub(names, lambda name: repr(told[name[0]]), str(one["right"]))
+    answer = re.sub(rf"\b({'|'.join(told)})\b", lambda name: repr(told[name[0]]), str(one["right"]))
     return {"cell_type": "markdown", "metadata": {}, "source": text}, answer
 
 

@@ -93,8 +93,7 @@ def check_compose(answer: Callable[[Clamp, Clamp], Clamp]) -> None:
 
 
 def _close(ones: Sequence[float], others: Sequence[float]) -> bool:
-    pairs = zip(ones, others, strict=True)
-    return all(math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12) for one, other in pairs)
+    return all(math.isclose(*pair, rel_tol=1e-9, abs_tol=1e-12) for pair in zip(ones, others, strict=True))
 
 
 def _backward(g: Tensor, factors: Tensor) -> Tensor:

@@ -51,5 +51,4 @@ def check_hidden_loss(answer: Callable[[Tensor, Tensor], Tensor]) -> None:
         "this is in bits: take the natural logarithm": right / torch.tensor(2.0).double().log(),
         "this is the first row alone": nll[0].sum() / 2,
     }
-    given = answer(logits.clone(), y.clone())
-    compare(given, right, slips)
+    compare(answer(logits.clone(), y.clone()), right, slips)

@@ -84,8 +84,8 @@ def check_scan(answer: Scan) -> None:
         u: Tensor = u, delta: Tensor = delta, A: Tensor = A, B: Tensor = B, C: Tensor = C, early: bool = False
     ) -> Tensor:
         y, _ = selective_scan_loop(u, delta, A, B, C, u.new_zeros(2, 3, 4))
-        own = delta * u * (B * C).sum(-1, keepdim=True)  # what a step writes and reads at once
-        return y - own if early else y
+        # Early, it lacks what a step writes and reads at once.
+        return y - delta * u * (B * C).sum(-1, keepdim=True) if early else y
 
     found = as_tensor(answer(*(part.clone() for part in (u, delta, A, B, C))))
     slips = {

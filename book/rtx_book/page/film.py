@@ -80,8 +80,7 @@ def film(
 
     head = control(name, labels, range(len(labels))[start], button='<button type="button">Play</button>')
     told = {"labels": list(labels), "moves": moves, "pause": round(1000 / fps)}
-    content = f"{head}{boxed(root, text, wide=wide)}{scripted('film')}"
-    return in_page(content, caption, "film", title=title, film=told)
+    return in_page(f"{head}{boxed(root, text, wide=wide)}{scripted('film')}", caption, "film", title=title, film=told)
 
 
 def at_frame(fig: Figure, frame: Frame) -> Figure:

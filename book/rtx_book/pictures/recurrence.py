@@ -82,8 +82,7 @@ def draw_image_rows(rows: Mapping[str, Any], *, line: float) -> Figure:
     """
     pictures = several("rows", rows, "N", "H", "W")
     count = len(next(iter(pictures.values())))
-    size = (1.5 + 0.7 * count, 0.15 + 0.85 * len(rows))
-    fig, axes = plt.subplots(len(rows), count, figsize=size, squeeze=False)
+    fig, axes = plt.subplots(len(rows), count, figsize=(1.5 + 0.7 * count, 0.15 + 0.85 * len(rows)), squeeze=False)
     for band, (name, images) in zip(axes, pictures.items(), strict=True):
         for ax, image in zip(band, images, strict=True):
             ax.imshow(image, **_GREY)

@@ -47,8 +47,7 @@ def draw_scene(ax: Axes, picture: Any, looks: Any = None) -> None:
         wide = round(len(looks) ** 0.5)
         shares = floats("looks", looks, wide * wide).reshape(wide, wide)
         paint(ax, tint(0.9 * shares / shares.max(), (CYCLE[1], CYCLE[1])), extent=(0, side, side, 0))
-    image = tint(ink, (INK, INK))
-    paint(ax, image, aspect="equal", extent=(0, side, side, 0))
+    paint(ax, tint(ink, (INK, INK)), aspect="equal", extent=(0, side, side, 0))
     ax.set(xticks=[], yticks=[], xlim=(0, side), ylim=(side, 0))
 
 

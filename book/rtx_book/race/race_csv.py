@@ -77,8 +77,7 @@ def race_rows(
     place = {cell: n for n, cell in enumerate(itertools.product(finish, lanes, STAGES))}
 
     def order(row: Mapping[str, Any]) -> tuple[Any, ...]:
-        cell = place[row["task"], row["lane"], row["stage"]]
-        return cell, row["length"] or 0, row["lr"], row["seed"], row["recipe"]
+        return place[row["task"], row["lane"], row["stage"]], row["length"] or 0, row["lr"], row["seed"], row["recipe"]
 
     return sorted(rows, key=order)
 

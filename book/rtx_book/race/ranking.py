@@ -106,8 +106,7 @@ def pairs(race: Race, task: str | None = None) -> Pairs:
             outcomes[outcome] += 1
             if outcome is not None:
                 chance += chance_apart(race.scores(own, one), race.scores(own, other))
-    judged = outcomes.total() - outcomes[None]
-    return Pairs(judged, outcomes[1] + outcomes[-1], outcomes[NO_RIVAL], chance)
+    return Pairs(outcomes.total() - outcomes[None], outcomes[1] + outcomes[-1], outcomes[NO_RIVAL], chance)
 
 
 # ------------------------------------------------------------------------------------------------ budgets

@@ -150,8 +150,7 @@ def truth(rule: str, ours: Ours, records: measured.Records) -> bool | None:
 
 def _close(a: list[float], b: list[float], tolerance: float) -> tuple[bool, bool]:
     near = abs(statistics.median(a) - statistics.median(b)) <= tolerance * abs(statistics.median(b))
-    far = [[sign * (x - y) > tolerance * abs(y) for x in a for y in b] for sign in (1, -1)]
-    return near, any(map(all, far))
+    return near, any(all(sign * (x - y) > tolerance * abs(y) for x in a for y in b) for sign in (1, -1))
 
 
 def _overlap(a: list[float], b: list[float], tolerance: float) -> tuple[bool, bool]:

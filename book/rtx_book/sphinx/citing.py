@@ -115,8 +115,7 @@ def sign(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], do
     if doctree is None:
         context["last_updated"] = None
         return
-    source = app.env.doc2path(pagename, base=False)
-    context["last_updated"] = spelled(day_of(source))
+    context["last_updated"] = spelled(day_of(app.env.doc2path(pagename, base=False)))
     if app.builder.format == "html":
         home = app.builder.get_relative_uri(pagename, app.config.root_doc)
         context["theme_extra_footer"] = f'<a href="{home}#{CITE}">How to cite this book</a>'

@@ -24,8 +24,7 @@ def chart(losses: list[float], sound: list[float], window: int) -> dict[str, Any
 
     def line(curve: list[float]) -> str:
         xs = (WIDTH * (place + 0.5) / len(curve) for place in range(len(curve)))
-        places = zip(xs, curve, strict=True)
-        return " ".join(f"{x:.1f},{HEIGHT * (high - loss) / (high - low):.1f}" for x, loss in places)
+        return " ".join(f"{x:.1f},{HEIGHT * (high - y) / (high - low):.1f}" for x, y in zip(xs, curve, strict=True))
 
     numbers = {"low": low, "high": high, "last": losses[-1], "sound_last": sound[-1]}
     told = {name: short(x) for name, x in numbers.items()}

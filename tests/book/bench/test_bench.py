@@ -189,8 +189,7 @@ def test_torchs_layers_are_peers_that_are_always_there(monkeypatch, capsys):
         yield peers.Duel("broken", absent, "whole", torch.ones(1).clone)
         yield peers.Duel("doubled", torch.ones(1).double, "whole", torch.ones(1).clone)
 
-    known = {"torch": peers.PEERS["torch"], "mambapy": absent, "torch.compile": broken}
-    monkeypatch.setattr(peers, "PEERS", known)
+    monkeypatch.setattr(peers, "PEERS", {"torch": peers.PEERS["torch"], "mambapy": absent, "torch.compile": broken})
     monkeypatch.setattr(peers.metadata, "version", lambda package: "9.1+cpu")
     *rows, last = bench.peers(sizes=peers.Sizes(2, 6, 8, 2), again=2)
     left_out = "is left out: ImportError: no package of that name"

@@ -74,8 +74,7 @@ def test_a_missing_package_is_one_line(tree, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(gpu, "NEEDED", {"tests": ["no_such"], "chapters": ["nor_this"], "speed": []})
     monkeypatch.setattr(gpu, "CASES", ["rnn"])
     assert gpu.everything(tmp_path / "out", "cpu") == 0
-    said = capsys.readouterr().out.splitlines()
-    wanting = [line.partition("left out: ")[2] for line in said if "left out" in line]
+    wanting = [line.partition("left out: ")[2] for line in capsys.readouterr().out.splitlines() if "left out" in line]
     assert wanting == ["tests, for want of no_such", "chapters, for want of nor_this"]
 
 

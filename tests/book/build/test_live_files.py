@@ -17,8 +17,7 @@ TEXT = {"output_type": "stream", "name": "stdout", "text": "kept"}
 
 def output(**models):
     fig, _ = plt.subplots()
-    kind = sorted(live.PARTS)[0]
-    shown = play(kind, models, still=fig, alt="a picture")
+    shown = play(sorted(live.PARTS)[0], models, still=fig, alt="a picture")
     html = shown._repr_html_().splitlines(keepends=True)  # as a notebook's file has it
     data = {"text/html": html, "text/plain": repr(shown)}
     return shown, {"output_type": "execute_result", "metadata": {}, "data": data}

@@ -8,8 +8,7 @@ from rtx_book.checks import r_transformer as checks
 
 
 def windows(x, M, before=None, after=0):
-    padded = F.pad(x, (0, 0, M - 1 if before is None else before, after))
-    return padded.unfold(1, M, 1).mT[:, : x.shape[1]]
+    return F.pad(x, (0, 0, M - 1 if before is None else before, after)).unfold(1, M, 1).mT[:, : x.shape[1]]
 
 
 def steps(z, W, M, order=None):

@@ -15,8 +15,7 @@ from rtx_lib.models.transformer_xl import TransformerXL
 
 def by_view(x, front=1, back=0, rows=slice(1, None)):
     T, S = x.shape[-2:]
-    padded = F.pad(x, (front, back)).reshape(*x.shape[:-2], S + 1, T)
-    return padded[..., rows, :].reshape(x.shape)
+    return F.pad(x, (front, back)).reshape(*x.shape[:-2], S + 1, T)[..., rows, :].reshape(x.shape)
 
 
 def by_roll(places):

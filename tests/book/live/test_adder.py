@@ -31,8 +31,7 @@ def far(page, net, places, seed=1):
     """The largest error of all images and of the answer."""
     ids = torch.randint(1, 5, (1, places), generator=torch.Generator().manual_seed(seed))
     found = page.evaluate(RUN, {"weights": arrays(net), "width": net.width, "ids": ids[0].tolist()})
-    wanted = {"images": net.images(ids)[:, 0], "logits": net(ids)[0]}
-    return max(errors(found, wanted).values())
+    return max(errors(found, {"images": net.images(ids)[:, 0], "logits": net(ids)[0]}).values())
 
 
 @pytest.mark.parametrize(("options", "places"), SIZES)

@@ -58,8 +58,7 @@ def in_torch(kind, batch, length, hidden, layers=None):
 def worst(page, case):
     """The array that is farthest from torch's, and how far."""
     given, wanted = case
-    found = errors(page.evaluate(ONE_BATCH, given), wanted)
-    return max(found.items(), key=lambda item: item[1])
+    return max(errors(page.evaluate(ONE_BATCH, given), wanted).items(), key=lambda item: item[1])
 
 
 @pytest.mark.parametrize("kind", CELLS)

@@ -84,8 +84,7 @@ def test_packed_weights_are_the_rounded_ones(form: str) -> None:
     torch.manual_seed(0)
     model = nn.LSTM(3, 5, num_layers=2)
     digest, script = packing.pack("m", model, form)
-    packed = json.loads(script.partition(f'["{digest}"]=')[2])
-    found = unpacked(packed)
+    found = unpacked(json.loads(script.partition(f'["{digest}"]=')[2]))
     assert list(found) == list(model.state_dict())
     for name, tensor in model.state_dict().items():
         wanted = tensor.numpy()

@@ -26,8 +26,7 @@ def by_the_library(u, z, h0=0.0):
 
 
 def inputs(seed, length=60):
-    draw = torch.Generator().manual_seed(seed)
-    return flat(torch.randn(length, generator=draw) * 2)
+    return flat(torch.randn(length, generator=torch.Generator().manual_seed(seed)) * 2)
 
 
 @pytest.mark.parametrize("length", [1, 7, 300])

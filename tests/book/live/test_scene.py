@@ -111,7 +111,6 @@ def test_each_model_says_its_words_and_the_one_that_looks_back_shows_where(widge
     buttons = rows.nth(2).locator("button")
     buttons.nth(0).click()
     assert buttons.nth(0).get_attribute("aria-pressed") == "true"
-    seen = ".scene-looks path"
-    looks = page.eval_on_selector_all(seen, "all => all.map((e) => +e.getAttribute('fill-opacity'))")
+    looks = page.eval_on_selector_all(".scene-looks path", "all => all.map((e) => +e.getAttribute('fill-opacity'))")
     assert len(looks) == 49 and max(looks) == 0.75
     page.wait_for_function("document.querySelector('[role=status]').textContent.includes('at every word:')")

@@ -31,8 +31,7 @@ def read(model, ids):
 def off(page, kind, width=16, layers=2, **how):
     """The largest error of all logits and of the step sizes of every layer."""
     torch.manual_seed(0)
-    mixer = partial(KINDS[kind], **how)
-    model = disturb(MixerStack(16, 16, mixer, width=width, layers=layers, vocabulary=16), 0.3)
+    model = disturb(MixerStack(16, 16, partial(KINDS[kind], **how), width=width, layers=layers, vocabulary=16), 0.3)
     ids = torch.randint(16, (1, 40), generator=torch.Generator().manual_seed(1))
     wanted, seen = read(model, ids)
     found = page.evaluate(RUN, [arrays(model), ids[0].tolist()])

@@ -21,8 +21,7 @@ def far(page, hops, sentences):
     question = torch.randint(1, 9, (1, 3))
     with torch.no_grad(), record_attention(model.eval()) as seen:
         logits = model((torch.tensor([[row + [0] * (4 - len(row)) for row in story]]), question))[0]
-    given = {"weights": arrays(model), "sizes": SIZES, "own": [story, question[0].tolist()]}
-    found = page.evaluate(READ, given)
+    found = page.evaluate(READ, {"weights": arrays(model), "sizes": SIZES, "own": [story, question[0].tolist()]})
     return max(error(found["logits"], logits), error(found["hops"], torch.cat([weights for _, weights in seen], 1)))
 
 

@@ -42,8 +42,7 @@ def learn_in_torch(kind, told, hidden, length, clip):
 def test_whole_training_is_torchs(live, double, kind, clip):
     """Thirty steps with clipping, Adam, IndRNN's slow rates and bound on u; Adam makes small errors grow, so 1e-8."""
     settings = {"length": 9, "hidden": 6, "batch": 4, "seed": 1}
-    given = {"kind": kind, "settings": settings, "steps": 30, "clip": clip}
-    told = live(*TRAINING).evaluate(LEARN, given)
+    told = live(*TRAINING).evaluate(LEARN, {"kind": kind, "settings": settings, "steps": 30, "clip": clip})
     slow = {name for name in told["rates"] if kind == "indrnn" and (name[0] == "u" or name.endswith("_l1"))}
     assert told["rates"] == {name: 1 / 3 if name in slow else 1 for name in told["rates"]}  # 3 of 9 steps
     losses, end = learn_in_torch(kind, told, 6, 9, clip)

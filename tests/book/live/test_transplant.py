@@ -5,11 +5,14 @@ import torch
 from live.parity import BAR, arrays, error
 from live.widgets import GIVEN, LETTERS
 
+from rtx_book.page.live_rope import LANES, SIGNS
+from rtx_book.runs.told import ropes
 from rtx_lib.layers.positions import Rotary
 
 PARTS = ("arithmetic", "recurrent", "attention", "fast-weights", "mixers", "transplant")
-RUN = """({weights, off}) => {
-  const writer = new RTX.Writer(matrices(weights), LETTERS), step = writer.read('first', 'abc de').at(-1), after = []
+RUN = """({weights, off, settings}) => {
+  const writer = new RTX.Writer(matrices(weights), LETTERS, settings), after = []
+  const step = writer.read('first', 'abc de').at(-1)
   writer.read('first', 'abd')  // which changes nothing of what was handed out
   let one = writer.cut(step, new Set(off))
   for (const c of 'fed') after.push((one = writer.next(one, c)).logits)
@@ -33,9 +36,10 @@ class Without(Rotary):
 @pytest.mark.parametrize("off", [[], [1, 2, 11]])
 @torch.no_grad()
 def test_a_memory_goes_on_as_the_librarys(live, double, name, off):
-    model, cards = GIVEN["transplant"]()["models"][name].double(), name == "Transformer"  # cut in all layers at once
+    given, cards = GIVEN["transplant"](), name == "Transformer"  # cut in all layers at once
+    model, settings = given["models"][name].double(), given["reads"].get(name, {})
     first, second = (torch.tensor([[LETTERS.index(c) for c in text]]) for text in ("abc de", "fed"))
-    found, after, parts = live(*PARTS).evaluate(RUN, {"weights": arrays(model), "off": off})
+    found, after, parts = live(*PARTS).evaluate(RUN, {"weights": arrays(model), "off": off, "settings": settings})
     logits, state = model(first)
     places = [torch.tensor([i % 8 for i in off if i // 8 == k]).long() for k in range(2)]
     for mixer in model.mixers if cards else ():
@@ -61,6 +65,29 @@ def test_taken_dropped_cut_and_given_back_by_keyboard_and_by_mouse(widget):
     texts.last.press("Enter")
     own, now = words().split("\n")
     assert own.partition(": ")[2] == now.partition(": ")[2]
+
+
+WITHOUT = """({weights, settings}) => {
+  const writer = new RTX.Writer(matrices(weights), SIGNS, settings), step = writer.read('first', 'tiger~+=').at(-1)
+  return writer.parts(step).map((_, i) => writer.write(writer.next(writer.cut(step, new Set([i])), '>'), 5))
+}""".replace("SIGNS", repr(SIGNS))
+
+
+def test_without_a_number_letters_trade_places_and_without_a_card_its_letter_is_gone(live):
+    """What *Gates* and *The Transformer* say of the models that they show."""
+    told = [{"weights": arrays(ropes()[name]), "settings": LANES[name]} for name in ("GRU", "Transformer")]
+    strip, row = (live(*PARTS).evaluate(WITHOUT, one) for one in told)
+    assert (96 - strip.count("tiger"), sum(sorted(word) == sorted("tiger") for word in strip)) == (13, 95)
+    assert row[5:] == ["tiger"] * 3
+    assert all(word.startswith("tiger"[:i]) and "tiger"[i] not in word for i, word in enumerate(row[:5]))
+
+
+def test_a_cue_asks_for_the_letters_before_it(widget):
+    page = widget("transplant", cue=" ", texts=[["abc de", "FEd a"]])
+    words = page.locator(".transplant-words").first.inner_text
+    assert [len(line.partition(": ")[2]) for line in words().split("\n")] == [2, 1]
+    page.get_by_label("Text 2", exact=True).fill("fed")
+    assert "has no space" in page.locator(".transplant-line + .live-task").inner_text()
 
 
 def test_any_text_can_be_written(widget):

@@ -54,6 +54,7 @@ def test_without_a_script_the_still_picture_is_there(widget):
 
 
 DRAWN = [("integrator", "input", "0k" * 64), ("forecast", "drawn", "rs0a" * 72), ("scene", "scene", "3-0-2-4_7-1-15-2")]
+DRAWN += [("transplant", "held", "3-1-1-0_3-2_1")]
 
 
 @pytest.mark.parametrize(("kind", "name", "text"), DRAWN)

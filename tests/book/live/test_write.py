@@ -53,8 +53,7 @@ def test_bits_of_a_text_are_torchs(live, double, name):
 
 
 def test_text_is_read_on_where_it_grew_and_anew_where_it_changed(live, double):
-    page = live(*PARTS)
-    steps = page.evaluate(script("write-steps"), {"weights": arrays(one()), "characters": LETTERS})
+    steps = live(*PARTS).evaluate(script("write-steps"), {"weights": arrays(one()), "characters": LETTERS})
     assert steps == [[3, 3, "abc"], [1, 4, "abcd"], [0, 4, "abcd"], [3, 3, "abc"], [0, 0, ""], [2, 2, "ab"]]
 
 
@@ -159,8 +158,7 @@ def test_memory_moves_and_every_model_pays_for_the_text(write):
 
 
 def test_still_pictures_say_what_they_show():
-    chances = np.array([0.1, 0.2, 0.7])
-    told = draw_expected("ab", [[[0.25, 0.75]], [[1.0, 0.0]]], "ab\n", chances)
+    told = draw_expected("ab", [[[0.25, 0.75]], [[1.0, 0.0]]], "ab\n", np.array([0.1, 0.2, 0.7]))
     assert told["title"] == "After “ab” the model expects a new line, with a probability of 70 %."
     assert "sharpest look is that of layer 2, head 1, with 100 % on “a”" in told["alt"]
     assert told["text"] == "ab" and told["characters"] == "ab\n"

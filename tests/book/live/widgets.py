@@ -187,11 +187,12 @@ def rope():
 
 
 def transplant():
-    delta = partial(DeltaNet, kernel_size=None)
-    mixers = {"GRU": lambda width: GRU(width, width), "DeltaNet": delta, "Transformer": AttentionMixer}
+    delta, attention = partial(DeltaNet, kernel_size=None), partial(AttentionMixer, heads=2)
+    mixers = {"GRU": lambda width: GRU(width, width), "DeltaNet": delta, "Transformer": attention}
     sizes = {"width": 8, "layers": 2, "kernel_size": 3, "vocabulary": V}
     models = {name: disturb(MixerStack(V, V, kind, **sizes), 0.3) for name, kind in mixers.items()}
-    return {"models": models, "signs": LETTERS, "texts": [["abc de", "fed abc"]], "taken": 4, "dropped": 2}
+    told = {"signs": LETTERS, "texts": [["abc de", "fed abc"]], "taken": 4, "dropped": 2}
+    return {"models": models, "reads": {"Transformer": {"heads": 2}}, **told}
 
 
 GIVEN = {  # of each kind: what `play` is given

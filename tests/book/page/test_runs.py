@@ -53,8 +53,7 @@ ROWS = {"Group": [], "A": [1.0, 3.0, 1.5], "B": np.array([[4.0, 5.0]])}
 
 
 def test_values_medians_and_line_are_those_given() -> None:
-    fig = draw_strips(ROWS, "loss (nats)", looks={"B": "lstm"}, line=(2.5, "counting"), digits=1)
-    (ax,) = fig.axes
+    (ax,) = draw_strips(ROWS, "loss (nats)", looks={"B": "lstm"}, line=(2.5, "counting"), digits=1).axes
     marks = {line.get_ydata()[0]: line for line in ax.get_lines() if line.get_label() == "_row"}
     assert {y: sorted(line.get_xdata()) for y, line in marks.items()} == {1: [1, 1.5, 3], 2: [4, 5]}
     bars = [(*line.get_xdata(), *line.get_ydata()) for line in ax.get_lines() if line.get_label() == "_bar"]

@@ -10,8 +10,7 @@ ROWS = [["GRU", (0.5, "0.5 [0.4, 0.6]"), None], ["LSTM", None, ("record", "s0 <1
 def test_without_a_script_it_is_a_plain_table() -> None:
     text = sortable_table(["model", "MSE", "record"], ROWS, "Adding & more", note="a <b>note</b>").data
     assert "<caption>Adding &amp; more</caption>" in text and "<figcaption>a <b>note</b></figcaption>" in text
-    head = r'<th scope="col" class="(\w+)" aria-sort="none"><button type="button">(\w+)'
-    heads = re.findall(head, text)
+    heads = re.findall(r'<th scope="col" class="(\w+)" aria-sort="none"><button type="button">(\w+)', text)
     assert heads == [("text", "model"), ("number", "MSE"), ("text", "record")]
     rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", text)[1:]]
     assert rows == [["GRU", "0.5 [0.4, 0.6]", "–"], ["LSTM", "–", '<a href="../results/a.json">s0 &lt;1&gt;</a>']]

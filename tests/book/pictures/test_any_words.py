@@ -60,7 +60,6 @@ def test_any_word_is_drawn_as_it_is(name):
 
 
 def test_the_words_are_themselves():
-    fig = heatmap(WORDS)
-    shown = [text._preprocess_math(text.get_text())[0] for text in fig.axes[0].get_yticklabels()]
+    shown = [text._preprocess_math(text.get_text())[0] for text in heatmap(WORDS).axes[0].get_yticklabels()]
     for word, seen in zip(WORDS, shown, strict=True):
         assert seen == "".join("\ufffd" if c in "\x00\x0c\ud800\ufffe" else c for c in word)

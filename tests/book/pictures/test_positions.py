@@ -28,8 +28,7 @@ def test_a_sign_is_seen_without_colour_and_what_is_masked_is_hatched(ax: Axes) -
 @pytest.mark.parametrize(("start", "stop", "angle"), [(50, 10, 40), (350, 10, 20)])
 def test_rotations_write_the_angle_the_short_way(ax: Axes, start: float, stop: float, angle: float) -> None:
     turns = np.radians([start, stop])
-    vectors = np.stack([np.cos(turns), np.sin(turns)], axis=1)
-    draw_rotations(ax, vectors, ["a", "b"], CYCLE[:2])
+    draw_rotations(ax, np.stack([np.cos(turns), np.sin(turns)], axis=1), ["a", "b"], CYCLE[:2])
     assert words(ax) == ["a", "b", f"{angle}°"]
 
 
@@ -42,6 +41,5 @@ def test_lengths_past_the_training_stand_behind_the_line(ax: Axes) -> None:
 
 
 def test_seeds_give_median_and_range(ax: Axes) -> None:
-    values = np.array([[[1.0, 0.3]], [[0.995, 0.9]], [[1.0, 0.5]]])
-    length_heatmap(ax, values, ["rotary"], [50, 100], trained=64)
+    length_heatmap(ax, np.array([[[1.0, 0.3]], [[0.995, 0.9]], [[1.0, 0.5]]]), ["rotary"], [50, 100], trained=64)
     assert words(ax)[:3] == ["1.00", ".50", ".30–.90"]

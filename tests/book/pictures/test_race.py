@@ -59,8 +59,7 @@ def test_your_run_is_drawn_and_labelled(ax: Axes) -> None:
         for lane, name in LANES.items()
         for seed in range(2)
     ]
-    yours = {"name": "GRU, my rate", "steps": [50, 100], "values": [0.2, 0.6]}
-    race.draw_lane(ax, runs, yours, ("accuracy", 0.9))
+    race.draw_lane(ax, runs, {"name": "GRU, my rate", "steps": [50, 100], "values": [0.2, 0.6]}, ("accuracy", 0.9))
     (tcn,), (mine,) = labelled(ax, "TCN"), labelled(ax, "your run: GRU, my rate")
     assert tcn.get_ydata().tolist() == [0.1, 0.7] and mine.get_ydata().tolist() == [0.2, 0.6]
     assert {*LANES.values(), "finish line 0.9"} <= set(words(ax))

@@ -140,8 +140,7 @@ def test_the_widest_range_is_measured_against_the_distance_of_the_lanes():
 def test_what_was_computed_can_be_named_like_a_record():
     costs = {("text", lane): {"seconds_per_step": s, "flops_per_step": 1.0} for lane, s in (("one", 0.5), ("two", 0.1))}
     found = race(costs, one=[0.9, 0.95, 0.9], two=[0.5] * 3)
-    tried = {"text": {"one": {0.1: 1.9, 0.2: 3.0}, "two": {0.1: 2.0, 0.2: 2.1}}}
-    records = found.computed(tried)
+    records = found.computed({"text": {"one": {0.1: 1.9, 0.2: 3.0}, "two": {0.1: 2.0, 0.2: 2.1}}})
     assert measured.series("step-text-one.seconds_to_line", records) == [50.0]
     assert measured.series("step-text-one.solved", records) == [3]
     assert measured.series("step-text-one.rank", records) == [1]

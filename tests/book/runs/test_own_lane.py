@@ -98,8 +98,7 @@ def test_text_is_read_in_windows_and_as_a_stream_where_there_is_a_state(read):
 
 
 def test_ids_are_embedded_and_the_width_may_be_any():
-    lane = OwnLane(Stateless(5, 9), 5, 3, vocabulary=11)
-    y, state = lane(torch.randint(11, (2, 6)))
+    y, state = OwnLane(Stateless(5, 9), 5, 3, vocabulary=11)(torch.randint(11, (2, 6)))
     assert y.shape == (2, 6, 3) and state is None
 
 

@@ -231,8 +231,7 @@ def test_a_model_is_tested_elsewhere_too(tmp_path, monkeypatch):
         return {"mse": float(task.length)}
 
     monkeypatch.setattr(experiments, "evaluate", scores)
-    recipe = replace(TINY, elsewhere={"9 steps": {"length": 9}, "12 steps": {"length": 12}})
-    record = recorded(recipe, tmp_path)
+    record = recorded(replace(TINY, elsewhere={"9 steps": {"length": 9}, "12 steps": {"length": 12}}), tmp_path)
     assert record["elsewhere"] == {"9 steps": {"mse": 9.0}, "12 steps": {"mse": 12.0}}
     assert seen[-2:] == [("adding-9", "test", 40), ("adding-12", "test", 40)]
 
@@ -274,8 +273,7 @@ def test_a_run_at_equal_time_holds_both_curves(tmp_path, quick, monkeypatch):
     monkeypatch.setitem(RECIPES, "yardstick", replace(TINY, name="yardstick"))
     # A clock of its own: six real steps of this size take less than the hundredth of a second that records keep.
     monkeypatch.setattr("time.perf_counter", itertools.count().__next__)
-    record = recorded(replace(TINY, equal_time="yardstick"), tmp_path)
-    last = record["evaluations"][-1]
+    last = recorded(replace(TINY, equal_time="yardstick"), tmp_path)["evaluations"][-1]
     assert last["reference_step"] == TINY.steps and last["mse"] > 0 and last["reference_mse"] > 0
     assert last["seconds"] >= last["reference_seconds"] > 0
     with pytest.raises(ValueError, match="steps must be the 6 of yardstick, got 7"):

@@ -231,6 +231,5 @@ def test_the_sweeps_are_those_of_the_book():
 
 @pytest.mark.parametrize("name", ["recurrence", "attention", "between"])
 def test_the_sweep_of_a_part_is_what_the_book_has_records_of(name):
-    part = getattr(sweeps.parts, name).RECIPES
-    there = [r.name for r in part if find(r.name, 0)]
+    there = [r.name for r in getattr(sweeps.parts, name).RECIPES if find(r.name, 0)]
     assert [recipe.name for recipe in SWEEPS[name].recipes] == there

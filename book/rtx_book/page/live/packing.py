@@ -58,8 +58,7 @@ def pack_merges(made: Any) -> dict[str, Any]:
     ``merges`` has two characters for each merge, 256 above the ids of its pieces: no quote and no sign of HTML.
     """
     ids = {piece: number for number, piece in enumerate(made.vocabulary)}
-    learned = {first + second for first, second in made.merges}
-    smallest = made.vocabulary[: min(map(ids.__getitem__, learned))]
+    smallest = made.vocabulary[: min(ids[first + second] for first, second in made.merges)]
     merges = "".join(chr(256 + ids[piece]) for pair in made.merges for piece in pair)
     if isinstance(smallest[0], bytes):
         return {"alphabet": [piece.decode("latin-1") for piece in smallest], "merges": merges}

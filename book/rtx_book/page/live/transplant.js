@@ -23,8 +23,9 @@ RTX.part('transplant', (RTX) => {
   }
 
   class Writer {
-    constructor(weights, signs) {
-      const reader = new BitReader(weights), own = reader.mixers[0].state
+    // settings: what RTX.BitReader is told, such as heads
+    constructor(weights, signs, settings) {
+      const reader = new BitReader(weights, settings), own = reader.mixers[0].state
       Object.assign(this, {reader, signs, ids: new Map([...signs].map((c, i) => [c, i])), layers: reader.mixers.length, seen: {}})
       this.kind = Array.isArray(own) ? 'unit' : own.S ? 'row' : 'card'
       this.blank = {state: reader.state}

@@ -1,22 +1,31 @@
-// Transplant a memory: what three readers of letters hold after a letter of text 1 is dropped in front of a letter of
+// Transplant a memory: what readers of letters hold after a letter of text 1 is dropped in front of a letter of
 // text 2, and text 2 is read on with it. What they then expect and write; single parts of the memory can be cut out.
 RTX.part('widget-transplant', (RTX) => {
-  const {el, id, button, more, voice, softmax, Writer} = RTX
-  const MOST = 72, WRITES = 17, PAUSE = 700, TOP = 3, WIDE = 240, CARD = 20
+  const {el, id, button, more, kept, voice, softmax, Writer} = RTX
+  const MOST = 72, WRITES = 17, PAUSE = 700, TOP = 3, WIDE = 240, CARD = 20, UNITS = 24  // UNITS, cards: of a row
   const percent = (p) => p > 0.995 ? '>\u00a099\u00a0%' : `${(100 * p).toFixed(p < 0.0995 ? 1 : 0)}\u00a0%`
   const shown = (c) => c === ' ' ? '\u00a0' : c, named = (c) => c === ' ' ? 'space' : `“${c}”`
   const clip = (v, least, most) => Math.max(least, Math.min(most, v))
 
   // options: signs, by their ids; texts, pairs of which the first stands there; taken, how many letters of text 1 the
-  // memory has read; dropped, in front of which letter of text 2, from 0, it is put
-  RTX.widget('transplant', (body, {signs, texts, taken, dropped}, models) => {
+  // memory has read; dropped, in front of which letter of text 2, from 0, it is put; cue, a sign that asks for the letters
+  // before it, where a model does not just write on; reads: {name: what RTX.BitReader is told of a model}; layer: whose looks
+  // at the cards are shown, the mean of its heads
+  RTX.widget('transplant', (body, {signs, texts, taken, dropped, cue, reads = {}, layer = -1}, models) => {
     const ids = new Map([...signs].map((c, i) => [c, i])), now = {taken, dropped, put: true, pair: 0}
     const said = voice('live-aside'), note = el('p', {className: 'live-task'}), help = id('transplant')
     const both = ['', ''], left = [new Set(), new Set()]  // the letters of each text, and what was left out of it
+    const all = Object.keys(models).length > 1 ? 'the models' : `the ${Object.keys(models)[0]}`
     let saying = 0
 
     // ---- reading
-    const readers = Object.entries(models).map(([name, {weights}]) => ({name, writer: new Writer(weights, signs), off: new Set(), at: 0}))
+    const lettersOf = (text) => text.match(/\p{L}/gu)?.length ?? 0
+    function asked(text) {  // how many letters are still to be written
+      const [word, ...after] = text.split(cue)
+      return !cue ? WRITES : after.length ? Math.max(0, lettersOf(word) - lettersOf(after.join(''))) : 0
+    }
+    const readers = Object.entries(models).map(([name, {weights}]) =>
+      ({name, writer: new Writer(weights, signs, reads[name]), off: new Set(), at: 0}))
     function run(one) {
       const {writer, off} = one, [first, second] = both.map((text, which) => writer.read(which, text))
       const step = now.put ? first[now.taken] : second[now.dropped]
@@ -26,9 +35,9 @@ RTX.part('widget-transplant', (RTX) => {
       one.at = clip(one.at, 0, Math.max(0, one.parts.length - 1))
       one.end = [...one.after].reduce((last, c) => writer.next(last, c), writer.cut(step, off))
       one.p = one.after && softmax(one.end.logits)
-      if (one.own !== both[1]) one.alone = writer.write(second.at(-1), WRITES)
+      if (one.own !== both[1]) one.alone = writer.write(second.at(-1), asked(both[1]))
       one.own = both[1]
-      one.written = writer.write(one.end, WRITES)
+      one.written = writer.write(one.end, asked(one.before + one.after))
     }
 
     // ---- the texts: a press takes or drops, and a drag from the first to the second does both
@@ -108,13 +117,15 @@ RTX.part('widget-transplant', (RTX) => {
     // Where part i lies in the picture: [x, y, width, height]
     function place({writer: {kind, layers}, parts}, i) {
       const each = parts.length / layers, wide = (WIDE - 12 * (layers - 1)) / layers, row = WIDE / CARD
-      return kind === 'unit' ? [i % each * WIDE / each, Math.floor(i / each) * 30, WIDE / each - 1, 26]
+      const most = Math.min(each, UNITS), line = Math.floor(i / each) * Math.ceil(each / most) + Math.floor(i % each / most)
+      return kind === 'unit' ? [i % each % most * WIDE / most, line * 30, WIDE / most - 1, 26]
         : kind === 'row' ? [Math.floor(i / each) * (wide + 12), i % each * wide / each, wide, wide / each]
         : [i % row * CARD, Math.floor(i / row) * 26, CARD - 2, 24]
     }
     function paint(one) {
       const {parts, off, svg, end} = one, isCard = one.writer.kind === 'card', drawn = [], n = parts.length
-      const looks = end.layers?.at(-1).weights?.[0] ?? []
+      const heads = end.layers?.at(layer).weights ?? []
+      const looks = heads[0]?.map((_, s) => heads.reduce((sum, own) => sum + own[s] / heads.length, 0)) ?? []
       const made = isCard ? [...one.before, ...one.after] : parts, kept = parts.flatMap((_, i) => off.has(i) ? [] : [i])
       const most = isCard ? 1 : Math.max(1e-9, ...parts.flatMap(({values}) => Array.from(values, Math.abs)))
       made.forEach((part, i) => {
@@ -153,30 +164,52 @@ RTX.part('widget-transplant', (RTX) => {
       boxes.forEach((_, which) => letters(which))
       back.textContent = now.put ? 'Give text 2 its own memory back' : 'Transplant again'
       const strange = [...new Set([...left[0], ...left[1]])].filter((c) => /[^\p{M}\p{Cf}]/u.test(c)).slice(0, 8).map(named)
-      note.textContent = strange.length ? `Left out, because the models never saw it: ${strange.join(', ')}.` : ''
+      const missing = cue && both[1] && !both[1].includes(cue) ? `Nothing is asked for: text 2 has no ${named(cue)}.` : ''
+      note.textContent = strange.length ? `Left out, because ${all} never saw it: ${strange.join(', ')}. ${missing}` : missing
       clearTimeout(saying)
       const told = ({name, written, off}) => `${name} writes “${written.slice(0, 8)}”${off.size ? `, ${off.size} cut out` : ''}`
       const own = `by itself ${readers[0].name} “${readers[0].alone.slice(0, 8)}”.`
       saying = setTimeout(() => said.say(`${note.textContent} ${readers.map(told).join('; ')}; ${own}`), PAUSE)
     }
     function use(which, text) {
-      const all = [...text]
+      const all = Array.from(text, (c) => ids.has(c) ? c : c.toLowerCase())
       left[which] = new Set(all.slice(0, 1000).filter((c) => !ids.has(c)))
       both[which] = all.filter((c) => ids.has(c)).slice(0, MOST).join('')
     }
     const fields = [0, 1].map((which) => el('input', {type: 'text', className: 'transplant-field', maxLength: 200, spellcheck: false,
       autocomplete: 'off', dir: 'auto', oninput: ({target}) => { use(which, target.value); anew() }}))
-    function anew() { now.taken = both[0].length; now.dropped = Math.max(0, both[1].search(/\S+\s*$/)); now.put = true; mend(); show() }
+    function anew() {
+      now.taken = both[0].length
+      now.dropped = Math.max(0, cue ? both[1].indexOf(cue) : both[1].search(/\S+\s*$/))
+      now.put = true
+      mend()
+      show()
+    }
     function pair(next) { now.pair = next % texts.length; texts[now.pair].forEach((text, i) => { fields[i].value = text; use(i, text) }) }
     const back = button('', swap)
+    // For a link: what was read, where it is put, whether it is, and the parts that were cut, each behind its model's place
+    const held = () => [now.taken, now.dropped, +now.put, ...readers.flatMap(({off}, r) => [...off].map((i) => `${r}_${i}`))].join('-')
+    function hold(text) {
+      if (!/^\d+-\d+-[01](-\d+_\d+)*$/.test(text)) return false
+      const [to, at, put, ...cuts] = text.split('-')
+      now.taken = clip(+to, 0, both[0].length)
+      now.dropped = clip(+at, 0, Math.max(0, both[1].length - 1))
+      now.put = put === '1'
+      mend()
+      readers.forEach(run)
+      for (const [r, i] of cuts.map((cut) => cut.split('_'))) if (readers[r]?.parts[i]) readers[r].off.add(+i)
+      show()
+      return held() === text
+    }
     body.append(el('p', {className: 'live-task', id: help}, 'Drag a letter of text 1 onto a letter of text 2, '
       + 'or press one of each. Press a part of a memory to cut it out.'),
       ...boxes.map((box, i) => el('div', {className: 'transplant-line'}, el('span', {}, ['take from', 'drop into'][i]), box)), note,
       el('div', {className: 'transplant-models'}, cards),
       el('div', {className: 'live-buttons'}, back, button('Mend all', () => { mend(); show() }),
         button('Other texts', () => { pair(now.pair + 1); anew() })),
-      more('Write the texts', fields.map((field, i) => el('label', {className: 'transplant-own'}, el('span', {}, `Text ${i + 1}`), field))),
-      said.element, ghost)
+      Object.assign(more('Write the texts', fields.map((field, i) =>
+        el('label', {className: 'transplant-own'}, el('span', {}, `Text ${i + 1}`), field))), {open: readers.length === 1}),
+      kept('held', held, hold), said.element, ghost)
     pair(0)
     show()
   })
