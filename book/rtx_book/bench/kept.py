@@ -78,8 +78,7 @@ def machine(device: str) -> dict[str, Any]:
     gpu = torch.cuda.get_device_name(device) if torch.device(device).type == "cuda" else None
     built = f"CUDA {torch.version.cuda}" if torch.version.cuda else "CPU only"
     built += f", {torch.backends.cpu.get_cpu_capability()}"
-    threads = torch.get_num_threads()
-    return {"processor": _processor(), "cores": cores, "threads": threads, "gpu": gpu, "build": built}
+    return {"processor": _processor(), "cores": cores, "threads": torch.get_num_threads(), "gpu": gpu, "build": built}
 
 
 def _processor(listing: Path = Path("/proc/cpuinfo")) -> str:

@@ -123,8 +123,7 @@ def pages(root: Path, executed: Path | None) -> dict[str, bytes]:
         for cell in page["cells"]:
             if cell["cell_type"] == "markdown":
                 cell["source"] = with_numbers(path.name, source(cell), root)
-        text = json.dumps(page, indent=1, ensure_ascii=False)
-        files[path.as_posix()] = without_paths(text, root).encode()
+        files[path.as_posix()] = without_paths(json.dumps(page, indent=1, ensure_ascii=False), root).encode()
     return files
 
 

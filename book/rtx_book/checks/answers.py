@@ -102,8 +102,7 @@ def as_tensor(given: object) -> Tensor:
 
 def shifted(x: Tensor, places: Tensor) -> Tensor:
     """Row i of x (..., T, S) moved by ``places[i]`` to the left, places (T, 1); what leaves comes in on the right."""
-    columns = torch.arange(x.shape[-1]) + places
-    return x.gather(-1, columns.remainder(x.shape[-1]).expand(x.shape))
+    return x.gather(-1, (torch.arange(x.shape[-1]) + places).remainder(x.shape[-1]).expand(x.shape))
 
 
 def refuse(slips: Mapping[str, Any], given: Callable[[Any], bool]) -> None:

@@ -145,8 +145,7 @@ def load_study(path: Path | None = None) -> dict[str, Any]:
 
 def runs_of(study: Mapping[str, Any], chapter: str, part: str | None = None) -> list[dict[str, Any]]:
     """The runs of a chapter, of one part of the study (``first`` or ``second``) where it is named."""
-    runs = study.get("chapters", {}).get(chapter, {}).get("runs", [])
-    return [run for run in runs if part in (None, run["part"])]
+    return [run for run in study.get("chapters", {}).get(chapter, {}).get("runs", []) if part in (None, run["part"])]
 
 
 def values_of(runs: Iterable[Mapping[str, Any]], id: str) -> list[float]:

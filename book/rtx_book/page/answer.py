@@ -146,8 +146,7 @@ def _answers(kind: str, right: Any, slips: Sequence[Any], options: Sequence[Any]
     if kind == "choice":
         return list(options)
     if kind == "set":
-        sizes = range(len(options) + 1)
-        return [set(chosen) for size in sizes for chosen in itertools.combinations(options, size)]
+        return [set(chosen) for size in range(len(options) + 1) for chosen in itertools.combinations(options, size)]
     return [right, *slips]
 
 

@@ -67,8 +67,7 @@ def describe_live_runs(record: Mapping[str, Any]) -> str:
             said.append(f"{NAMES[kind]}: {len(passed)} of {len(runs)} runs below {line}{middle}")
         else:
             said.append(f"{NAMES[kind]}: none of {len(runs)} runs below {line} in {most} steps")
-    length = record["setting"]["length"]
-    return f"Cells that learned the adding problem at T = {length} in a page. {'; '.join(said)}."
+    return f"Cells that learned the adding problem at T = {record['setting']['length']} in a page. {'; '.join(said)}."
 
 
 def ghosts(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

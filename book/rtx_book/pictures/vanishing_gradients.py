@@ -157,8 +157,7 @@ def error_by_length(ax: Axes, errors: Mapping[str, Mapping[int, Sequence[float]]
         for length, values in own.items():
             if lost := int(np.isnan(values).sum()):
                 place = (length, float(np.nanmean(values)) if lost < len(values) else 0.0)
-                words = f"{lost} of {len(values)}\ndiverged"
-                name_at(ax, words, place, (0, 12), ha="right", fontsize=12)
+                name_at(ax, f"{lost} of {len(values)}\ndiverged", place, (0, 12), ha="right", fontsize=12)
     ax.set(xscale="log", xlabel="length T of the sequence (steps)")
     ax.set_xticks(lengths, [f"{length:,}" for length in lengths])
     ax.margins(x=0.015)  # the names at the lines' ends stand clear of a baseline

@@ -57,8 +57,7 @@ def title_of(chapter: str, root: Path) -> str:
     if (root / "notebooks" / f"{chapter}.ipynb").is_file():
         heading = re.search(r"^# (.+)$", "\n".join(text for _, text in cells_of(root, chapter)[:3]), flags=re.M)
         name = heading[1] if heading else name
-    number = f"{order.index(chapter) + 1}. " if chapter in order else ""
-    return number + _capital(name.replace("_", " "))
+    return (f"{order.index(chapter) + 1}. " if chapter in order else "") + _capital(name.replace("_", " "))
 
 
 # ------------------------------------------------------------------------------------------------ the page
