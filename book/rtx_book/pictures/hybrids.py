@@ -45,7 +45,7 @@ def draw_stacks(rows: Mapping[str, Sequence[Told | None]], tasks: Sequence[str])
     """
     fig, axes = plt.subplots(1, len(tasks), figsize=(5.8, 0.5 + 0.45 * len(rows)), sharey=True)
     for column, (ax, task) in enumerate(zip(axes, tasks, strict=True)):
-        for y, (count, of, *_) in ((y, own[column]) for y, own in enumerate(rows.values()) if own[column]):
+        for y, (count, of, *_) in ((y, told) for y, own in enumerate(rows.values()) if (told := own[column])):
             at = np.arange(of) // 2, y - 0.17 + 0.34 * (np.arange(of) % 2)
             full = [CYCLE[column] if i < count else "none" for i in range(of)]
             ax.scatter(*at, s=34, c=full, edgecolors=[CYCLE[column] if i < count else GREY for i in range(of)])
