@@ -34,7 +34,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rtx_book.build.repository import LINK
 from rtx_book.claims.findings import ALMOST_ALWAYS, MIN_RUNS, Rate, rate_of, rate_text, studied
 from rtx_book.paths import book_file
 from rtx_book.records import measured, rules
@@ -277,7 +276,7 @@ def papers() -> dict[str, tuple[str, str]]:
 
 def as_roles(text: str) -> str:
     """A notebook's Markdown, which any Jupyter shows, with Sphinx's links, roles for citations, labels for formulas."""
-    text = LINK.sub("../book/", text)
+    text = re.sub(r"(?<=\]\()https://github\.com/[\w-]+/[\w.-]+/blob/main/book/", "../book/", text)  # of set-repo
     for key, (name, home) in papers().items():
         text = text.replace(f"[{name}]({home})", f"{{cite:t}}`{key}`")
         text = text.replace(f"[{name[:-7]}, {name[-5:-1]}]({home})", f"{{cite:p}}`{key}`")
