@@ -213,6 +213,8 @@ def provenance(records: Sequence[Record] | Mapping[Any, Sequence[Record]]) -> st
     if not records:
         raise ValueError("records must hold at least one record, got none")
     seeds = sorted({int(record["seed"]) for record in records})
+    whole = len(seeds) > 5 and seeds[-1] - seeds[0] < len(seeds)
+    named = f"{seeds[0]} to {seeds[-1]}" if whole else ", ".join(map(str, seeds))
     steps = sorted({int(record["configuration"]["steps"]) for record in records})
     devices = sorted({f"{r['device']['name']}, {_plural(r['device'].get('threads') or 1, 'thread')}" for r in records})
     commits = sorted({str(record["commit"])[:7] for record in records})
@@ -231,7 +233,7 @@ def provenance(records: Sequence[Record] | Mapping[Any, Sequence[Record]]) -> st
     each = (f"{least} to " if least < most else "") + _plural(most, "seed") + " each" * (len(recipes) > 1)
     where = "one processor" if len(devices) == 1 else f"{len(devices)} devices"
     return (
-        f"{_plural(len(records), 'recorded run')} of {length} steps, {each} ({', '.join(map(str, seeds))}), {where}. "
+        f"{_plural(len(records), 'recorded run')} of {length} steps, {each} ({named}), {where}. "
         f"<details><summary>Where they come from</summary>{html.escape(made)}. "
         f"Records: {links}</details>"
     )

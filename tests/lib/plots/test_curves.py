@@ -100,6 +100,7 @@ def test_provenance_says_how_and_links_each_record() -> None:
     alone = provenance([other])
     assert "1 to 2 seeds each (1, 2), 2 devices" in provenance([record(1), record(2), other | {"recipe": "r"}])
     assert alone.startswith("1 recorded run of 30 steps, 1 seed (1), one processor.")
+    assert ", 6 seeds (0 to 5), " in provenance([record(seed) for seed in range(6)])
     assert "&lt;H&gt;, 2 threads; commit 0123456; 5 s" in alone
     many = provenance([record(recipe=f"r{i}", configuration={"steps": 10 * i}) for i in (1, 2, 3)])
     assert " of 10 to 30 steps, 1 seed each (1), " in many and all(f"recipe-r{i}" in many for i in (1, 2, 3))
