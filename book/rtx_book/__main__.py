@@ -54,7 +54,6 @@ def _parser() -> argparse.ArgumentParser:
     about = "speed and memory of one implementation against another"
     measurer = commands.add_parser("bench", help=about, description=bench.__doc__)
     measurer.add_argument("case", choices=[*sorted(bench.CASES), "all"])
-    measurer.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
     measurer.add_argument("--record", action="store_true", help="keep each case in a file, one after the other")
     for own in (sweeper, printer):
         about = "; ".join(f"{name}: {sweep.about}" for name, sweep in sweeps.SWEEPS.items())
@@ -152,7 +151,7 @@ def _table(options: argparse.Namespace) -> None:
 def _bench(options: argparse.Namespace) -> None:
     path = (options.out or results_folder() / "speed.jsonl") if options.record else None
     rows = kept.measured(options.case, options.device, path)
-    print(json.dumps(rows, indent=1) if options.json else "\n".join(map(kept.told, rows)))
+    print("\n".join(map(kept.told, rows)))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Speed and memory of one implementation against another: ratios, never pass or fail.
 
-``python -m rtx_book bench NAME --json`` runs one case; the cases are in one file for each part of the book. All
+``python -m rtx_book bench NAME`` runs one case; the cases are in one file for each part of the book. All
 variants of a case run interleaved in one process, so that a busy machine slows them alike; a ratio compares medians.
 """
 

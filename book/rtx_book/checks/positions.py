@@ -124,10 +124,10 @@ def check_slip(answer: str) -> None:
     print(f"Right: the best matrix from PE(p) to PE(p + 1) misses by {missed:.2g}; if pairs share, by {exact:.0e}.")
 
 
-def _misfit(*, shared: bool, width: int = 16) -> float:
+def _misfit(*, shared: bool) -> float:
     """Largest error of the best linear map from the encodings of 200 positions to those of the next ones."""
-    j = torch.arange(width, dtype=torch.float64)
-    angles = torch.arange(201.0, dtype=torch.float64)[:, None] * _BASE ** -((j - j % 2 if shared else j) / width)
+    j = torch.arange(16, dtype=torch.float64)
+    angles = torch.arange(201.0, dtype=torch.float64)[:, None] * _BASE ** -((j - j % 2 if shared else j) / 16)
     table = torch.where(j % 2 == 0, angles.sin(), angles.cos())
     # Slow components are nearly dependent: directions below rounding are left out.
     solution = torch.linalg.lstsq(table[:-1], table[1:], driver="gelsd", rcond=1e-12).solution

@@ -48,8 +48,8 @@ def _shifts(answer: Callable[[Tensor], Tensor], T: int, M: int, case: str) -> di
     """What was given, what is right, and what usual slips give."""
     S = M + T
     row, column = torch.arange(T)[:, None], torch.arange(S)
-    # A cell names its query and its distance.
-    x = (100 * (row + 1) + (S - 1 - column) + torch.arange(0, 6000, 1000).view(2, 3, 1, 1)).double()
+    cells = 100 * (row + 1) + (S - 1 - column)  # a cell names its query and its distance
+    x = (cells + torch.arange(0, 6000, 1000).view(2, 3, 1, 1)).double()
 
     mirrored = shifted(x, M + row - 2 * column)
 

@@ -35,34 +35,34 @@ Told = tuple[int, int, tuple[float, float], float | None]
 """How many runs solved a task, of how many, the interval of that share, and the median step; None if none did."""
 
 
-def draw_stacks(rows: Mapping[str, Sequence[Told | None]], tasks: Sequence[str]) -> Figure:
+def draw_stacks(rows: Mapping[str, Sequence[Told]], tasks: Sequence[str]) -> Figure:
     """A row for each stack, a panel for each task: a dot for every run, two lines of them, filled where it solved it.
 
     Parameters
     ----------
     rows
-        By the name of the stack, one :data:`Told` for each of ``tasks``; None where it was not trained.
+        By the name of the stack, one :data:`Told` for each of ``tasks``.
     """
     fig, axes = plt.subplots(1, len(tasks), figsize=(5.8, 0.5 + 0.45 * len(rows)), sharey=True)
     for column, (ax, task) in enumerate(zip(axes, tasks, strict=True)):
-        for y, (count, of, *_) in ((y, told) for y, own in enumerate(rows.values()) if (told := own[column])):
-            at = np.arange(of) // 2, y - 0.17 + 0.34 * (np.arange(of) % 2)
-            full = [CYCLE[column] if i < count else "none" for i in range(of)]
-            ax.scatter(*at, s=34, c=full, edgecolors=[CYCLE[column] if i < count else GREY for i in range(of)])
+        for y, own in enumerate(rows.values()):
+            count, of, *_ = own[column]
+            x, at = np.arange(of) // 2, y - 0.17 + 0.34 * (np.arange(of) % 2)
+            ax.scatter(x[:count], at[:count], s=34, color=CYCLE[column])
+            ax.scatter(x[count:], at[count:], s=34, color="none", edgecolors=GREY)
             name_at(ax, str(count), (1.02, y), (0, 0), ("axes fraction", "data"), va="center", annotation_clip=False)
-        ax.set(xticks=[], ylim=(len(rows) - 0.5, -0.5))
+        ax.set(xticks=[], ylim=(len(rows) - 0.5, -0.5), frame_on=False)
         ax.set_title(task, loc="left")
-        ax.spines[:].set_visible(False)
         ax.tick_params(length=0)
         ax.grid(visible=False)
     axes[0].set_yticks(range(len(rows)), list(rows))
     return fig
 
 
-def describe_stacks(rows: Mapping[str, Sequence[Told | None]], tasks: Sequence[str]) -> str:
+def describe_stacks(rows: Mapping[str, Sequence[Told]], tasks: Sequence[str]) -> str:
     """What :func:`draw_stacks` shows, in words."""
 
-    def one(own: Sequence[Told | None]) -> str:
-        return ", ".join(f"{task} {told[0]} of {told[1]}" for task, told in zip(tasks, own, strict=True) if told)
+    def one(own: Sequence[Told]) -> str:
+        return ", ".join(f"{task} {count} of {of}" for task, (count, of, *_) in zip(tasks, own, strict=True))
 
     return "; ".join(f"{name}: {one(own)}" for name, own in rows.items()) + "."

@@ -80,7 +80,7 @@ def describe_order(words: Sequence[str], order: Sequence[int]) -> str:
     return f"{'; '.join(told)}. In the content stream each word sees itself besides."
 
 
-def order_explorer(text: str, order: Sequence[int], *, title: str | None = None, caption: str | None = None) -> HTML:
+def order_explorer(text: str, order: Sequence[int], *, title: str | None = None) -> HTML:
     """A sentence that the reader types and an order that he presses word by word; needs no kernel.
 
     Shown are the question that each prediction answers, and both masks as tables. Words that are not pressed are
@@ -92,8 +92,8 @@ def order_explorer(text: str, order: Sequence[int], *, title: str | None = None,
         The sentence at first, of 2 to 8 words.
     order
         The order at first, as in :func:`streams`.
-    title, caption
-        Lines above and below, as HTML.
+    title
+        A line above, as HTML.
     """
     words = text.split()
     chosen = [int(place) for place in order]
@@ -110,7 +110,7 @@ def order_explorer(text: str, order: Sequence[int], *, title: str | None = None,
         f'<div class="ways" role="group" aria-label="orders">{buttons}</div></div></div>'
     )
     script = scripted("orders", "figure", "order_masks")
-    return in_page(content + script, caption, "orders", title=title, order=chosen, most=MOST_WORDS)
+    return in_page(content + script, None, "orders", title=title, order=chosen, most=MOST_WORDS)
 
 
 def _cells(ax: Axes, seen: np.ndarray, colour: str) -> None:

@@ -120,8 +120,8 @@ def _side(part: float, below: str, above: str) -> str:
     return below if part < -0.4 else above if part > 0.4 else "center"
 
 
-def length_heatmap(ax: Axes, values: Any, schemes: Sequence[str], lengths: Sequence[int], trained: int = 64) -> None:
-    """Accuracy of each scheme at each length, with a line where the lengths of the training end.
+def length_heatmap(ax: Axes, values: Any, schemes: Sequence[str], lengths: Sequence[int]) -> None:
+    """Accuracy of each scheme at each length, with a line behind 64, the length trained at.
 
     Parameters
     ----------
@@ -134,8 +134,6 @@ def length_heatmap(ax: Axes, values: Any, schemes: Sequence[str], lengths: Seque
         Names of the rows.
     lengths
         Of the columns, in order.
-    trained
-        The length trained at; the line stands behind it.
     """
     runs = floats("values", values, "[seeds]", len(schemes), len(lengths), finite=False)
     undefined = np.isnan(runs).any(axis=0)
@@ -155,9 +153,9 @@ def length_heatmap(ax: Axes, values: Any, schemes: Sequence[str], lengths: Seque
     ax.set_xticks(range(len(lengths)), [f"{length:,}" for length in lengths])
     ax.set_yticks(range(len(schemes)), schemes)
     ax.set_xlabel("tested at length")
-    behind = sum(length <= trained for length in lengths) - 0.5
+    behind = sum(length <= 64 for length in lengths) - 0.5
     ax.axvline(behind, color=INK, linewidth=2.4, linestyle="-")
-    for side, text in ((-1, f"trained at {trained}"), (1, "longer than in training")):
+    for side, text in ((-1, "trained at 64"), (1, "longer than in training")):
         where: dict[str, Any] = {"ha": "left" if side > 0 else "right", "va": "bottom", "annotation_clip": False}
         name_at(ax, text, (behind, -0.5), (5 * side, 4), **where)
 

@@ -111,10 +111,10 @@ def _lane(name: str, family: str, looks: Mapping[str, Any]) -> dict[str, Any]:
     return words | {"colour": colour, "dash": lengths, "mark": marker_path(marker)}
 
 
-def marker_path(marker: str, size: float = 8.5) -> str:
-    """A marker of matplotlib as the path of an SVG, around its middle and about ``size`` units wide."""
+def marker_path(marker: str) -> str:
+    """A marker of matplotlib as the path of an SVG, around its middle and about 8.5 units wide."""
     shape = MarkerStyle(marker)
-    outline = shape.get_path().transformed(shape.get_transform() + Affine2D().scale(size, -size))
+    outline = shape.get_path().transformed(shape.get_transform() + Affine2D().scale(8.5, -8.5))
     letters = {1: "M", 2: "L", 3: "Q", 4: "C"}
     return "".join(
         "Z" if code == outline.CLOSEPOLY else letters[int(code)] + " ".join(f"{v:.2f}" for v in points)

@@ -16,8 +16,8 @@ PLACES = ("a", "size", "digit", "where")
 CHANCE = (1, 1 / 2, 1 / 10, 1 / 2)  # of the commonest word at each of these places
 
 
-def draw_words_right(records: Mapping[str, Sequence[Mapping[str, Any]]], count: int = 3) -> Figure:
-    """Words right in captions of so many digits, a panel for each kind and a row for each model, a mark for each run.
+def draw_words_right(records: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
+    """Words right in captions of three digits, a panel for each kind and a row for each model, a mark for each run.
 
     A bar leads to the median from the dashed line, which is always saying the commonest word.
 
@@ -25,13 +25,11 @@ def draw_words_right(records: Mapping[str, Sequence[Mapping[str, Any]]], count: 
     ----------
     records
         By the names of the models the records of recipes such as ``scenes-first``.
-    count
-        Of digits.
     """
 
     def right(runs: Sequence[Mapping[str, Any]], kind: int) -> Any:
-        words = [f"word {t + 1}" for t in range(kind, 4 * count - 1, 4)]
-        return [np.mean([run["elsewhere"][str(count)][word] for word in words]) for run in runs]
+        words = [f"word {t + 1}" for t in range(kind, 11, 4)]
+        return [np.mean([run["elsewhere"]["3"][word] for word in words]) for run in runs]
 
     panels = {PLACES[kind]: {name: right(runs, kind) for name, runs in records.items()} for kind in (1, 2, 3)}
     fig = draw_strip_panels(panels, CHANCE[1:], "words right (share)")

@@ -38,21 +38,21 @@ def draw_season(time: Any, values: Sequence[float], correlations: Sequence[float
 
 
 def draw_forecasts(
-    past: Sequence[float], truth: Sequence[float], forecasts: Mapping[str, Sequence[float]], unit: str, shown: int = 104
+    past: Sequence[float], truth: Sequence[float], forecasts: Mapping[str, Sequence[float]], unit: str
 ) -> Figure:
     """The end of a window, what followed it, and what each forecaster expected.
 
     Parameters
     ----------
     past, truth
-        The window (L,), of which the last ``shown`` values are drawn, and the values behind it.
+        The window (L,), of which the last 104 values are drawn, and the values behind it.
     forecasts
         By name, one value for each of ``truth``.
     unit
         Of the values.
     """
     fig, ax = plt.subplots(figsize=(5.8, 3.4))
-    before, after = np.arange(-min(shown, len(past)) + 1, 1), np.arange(1, len(truth) + 1)
+    before, after = np.arange(-min(104, len(past)) + 1, 1), np.arange(1, len(truth) + 1)
     ax.plot([*before, *after], [*past[-len(before) :], *truth], color=INK, linewidth=1, linestyle="-", label="_true")
     ax.axvline(0, color=GREY, linewidth=0.8)
     others = [name for name in forecasts if not model_of(name)[0]]
@@ -102,9 +102,7 @@ def describe_lanes(errors: Mapping[str, Sequence[float]], lines: Mapping[str, fl
     return ", ".join(f"{name} {value:.3f}" for name, value in sorted(medians.items(), key=lambda row: row[1])) + "."
 
 
-def draw_fan(
-    past: Sequence[float], truth: Sequence[float], quantiles: np.ndarray, unit: str, shown: int = 104
-) -> Figure:
+def draw_fan(past: Sequence[float], truth: Sequence[float], quantiles: np.ndarray, unit: str) -> Figure:
     """A forecast as its median and the interval around it, with what was read and what came.
 
     Parameters
@@ -115,7 +113,7 @@ def draw_fan(
         The low one, the median and the high one for each value of ``truth``, (F, 3).
     """
     fig, ax = plt.subplots(figsize=(5.8, 3.2))
-    before, after = np.arange(-min(shown, len(past)) + 1, 1), np.arange(1, len(truth) + 1)
+    before, after = np.arange(-min(104, len(past)) + 1, 1), np.arange(1, len(truth) + 1)
     low, middle, high = np.asarray(quantiles).T
     ax.fill_between(after, low, high, color=CYCLE[0], alpha=0.25, label="_interval")
     ax.plot(after, middle, color=CYCLE[0], label="median")

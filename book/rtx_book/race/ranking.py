@@ -161,24 +161,22 @@ def largest(race: Race, task: str, kind: str) -> float | None:
     return max(steps) * min(prices.values()) if steps and prices else None
 
 
-def amounts(race: Race, task: str, kind: str, count: int = 10) -> list[float]:
-    """At most ``count`` equal budgets of a task, from a part of the largest one to all of it, each larger by a factor.
+def amounts(race: Race, task: str, kind: str) -> list[float]:
+    """At most ten equal budgets of a task, from a part of the largest one to all of it, each larger by a factor.
 
     Each is the cost of an evaluation of some lane, so that it is used up by somebody. Without any cost there is none.
 
     Raises
     ------
     ValueError
-        For an unknown ``kind`` or a ``count`` below 2.
+        For an unknown ``kind``.
     """
-    if count < 2:
-        raise ValueError(f"count must be at least 2, got {count}")
     if (most := largest(race, task, kind)) is None:
         return []
     prices = _prices(race, task, kind)
     steps = {lane: {s for run in race.of(task, lane) for s in race.curve(task, run)["steps"]} for lane in prices}
     ends = np.unique([step * price for lane, price in prices.items() for step in steps[lane]])
-    targets = np.geomspace(SMALLEST * most, most, count) * (1 + 1e-9)
+    targets = np.geomspace(SMALLEST * most, most, 10) * (1 + 1e-9)
     return list(dict.fromkeys(float(ends[ends <= target][-1]) for target in targets if target >= ends[0]))
 
 

@@ -222,8 +222,8 @@ def _signed(change: float, digits: int) -> str:
     return f"{change + 0.0:+.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
-def tell_changes(rows: Mapping[str, Values], base: str, *, metric: str = "loss", digits: int = 2) -> str:
-    """How far the others are from one of them, in words: "A (+0.37) and B (+0.21) are worse with every seed".
+def tell_changes(rows: Mapping[str, Values], base: str) -> str:
+    """How far the losses of others are from one's, in words: "A (+0.37) and B (+0.21) are worse with every seed".
 
     Parameters
     ----------
@@ -231,16 +231,12 @@ def tell_changes(rows: Mapping[str, Values], base: str, *, metric: str = "loss",
         A value a seed, by name.
     base
         The name of those with which the others are compared.
-    metric
-        As for :func:`verdict`.
-    digits
-        Decimals of the differences of the medians.
     """
     groups: dict[int | None, list[str]] = {}
     for name, row in rows.items():
         if name != base:
-            change = _signed(np.median(row) - np.median(rows[base]), digits)
-            groups.setdefault(verdict(row, rows[base], metric=metric), []).append(f"{name} ({change})")
+            change = _signed(np.median(row) - np.median(rows[base]), 2)
+            groups.setdefault(verdict(row, rows[base]), []).append(f"{name} ({change})")
     parts = []
     for outcome, names in groups.items():
         decided = f"{listed(names)} {'are' if names[1:] else 'is'} {WORDS[outcome]}"
@@ -249,14 +245,14 @@ def tell_changes(rows: Mapping[str, Values], base: str, *, metric: str = "loss",
     return "; ".join(parts)
 
 
-def with_range(values: Values, *, digits: int = 2, metric: str = "loss", line: float | None = None) -> str:
+def with_range(values: Values, *, digits: int = 2, line: float | None = None) -> str:
     """The median with the least and the greatest value, as a cell of a table: "3.29 (3.27–3.33)"; a dash for none.
 
-    With a ``line`` of the metric, what is reached without learning, a dagger marks values that :func:`misses` it.
+    With a ``line``, the loss that is reached without learning, a dagger marks values that :func:`misses` it.
     """
     if not len(values):
         return "–"
-    mark = " †" if line is not None and misses(values, line, metric=metric) else ""
+    mark = " †" if line is not None and misses(values, line) else ""
     return f"{np.median(values):.{digits}f} ({min(values):.{digits}f}–{max(values):.{digits}f}){mark}"
 
 
@@ -265,8 +261,8 @@ def misses(values: Values, line: float, *, metric: str = "loss") -> bool:
     return not all(better(metric, value, line) for value in values)
 
 
-def leaders(rows: Mapping[str, Values], *, metric: str = "loss", most: int = 3) -> list[str]:
-    """The names that are ahead of all others: with every seed, the fewest of whom that can be said.
+def leaders(rows: Mapping[str, Values], *, metric: str = "loss") -> list[str]:
+    """The names, three at most, that are ahead of all others: with every seed, the fewest of whom that can be said.
 
     Parameters
     ----------
@@ -274,8 +270,6 @@ def leaders(rows: Mapping[str, Values], *, metric: str = "loss", most: int = 3) 
         A value a seed, by name.
     metric
         As for :func:`verdict`.
-    most
-        If it takes more than so many names, nobody is ahead.
 
     Returns
     -------
@@ -283,7 +277,7 @@ def leaders(rows: Mapping[str, Values], *, metric: str = "loss", most: int = 3) 
         The names, that of the best median first; none where nobody is ahead or there is nobody else.
     """
     ranked = sorted(rows, key=lambda name: float(np.median(rows[name])), reverse=rises(metric))
-    for count in range(1, min(most + 1, len(ranked))):
+    for count in range(1, min(4, len(ranked))):
         first, others = ranked[:count], ranked[count:]
         if all(verdict(rows[one], rows[other], metric=metric) == 1 for one in first for other in others):
             return first

@@ -88,11 +88,16 @@ def context(root: Path, which: str = "") -> dict[str, Any]:
 def entry(claim: Claim, found: Judgement, records: measured.Records, study: Mapping[str, Any]) -> dict[str, Any]:
     """One claim, with what there is to say of its records."""
     told = [(name, records[recipe][0]["recipe"], text) for name, recipe, text in weighing.numbers(claim, records)]
-    one = {"claim": claim, "verdict": found.verdict, "label": weighing.label(claim, found), "numbers": told}
-    one |= {"why": f"{_capital(found.why)}." if found.why else ""}
-    one |= {"budget": weighing.budget(claim, records) if told else ""}
-    one |= {"rules": ruled(claim, records) if claim.rules and not weighing.too_few(claim, records) else []}
-    return one | {"finding": weighing.told_finding(claim, study) if claim.finding else ""}
+    return {
+        "claim": claim,
+        "verdict": found.verdict,
+        "label": weighing.label(claim, found),
+        "why": f"{_capital(found.why)}." if found.why else "",
+        "numbers": told,
+        "budget": weighing.budget(claim, records) if told else "",
+        "rules": ruled(claim, records) if claim.rules and not weighing.too_few(claim, records) else [],
+        "finding": weighing.told_finding(claim, study) if claim.finding else "",
+    }
 
 
 def ruled(claim: Claim, records: measured.Records) -> list[str]:

@@ -38,7 +38,7 @@ def arranged(direct: Mapping[str, set[str]]) -> tuple[list[list[str]], list[list
 
 
 def context(root: Path) -> dict[str, Any]:
-    """What each chapter says, the rows and lines of the picture, and the paths and weeks of the course."""
+    """What each chapter says, the rows and lines of the picture, and the reading paths of the course."""
     told: dict[str, dict[str, Any]] = {}
     for name in chapters_of(root):
         title, said = next(FIRST.finditer("\n".join(text for _, text in cells_of(root, name)))).groups()
@@ -47,5 +47,4 @@ def context(root: Path) -> dict[str, Any]:
         told[name] = {"title": title, "said": said, "direct": own - through, "every": own | through}
     rows, lines = arranged({name: one["direct"] for name, one in told.items()})
     page = (root / "book" / "course.md").read_text(encoding="utf-8")
-    paths, weeks = re.findall(r"\*([^*]+)\*: (\{doc\}[^.]+)\.", page), re.findall(r"^\| \d .+$", page, re.M)
-    return {"told": told, "rows": rows, "lines": lines, "paths": paths, "weeks": weeks}
+    return {"told": told, "rows": rows, "lines": lines, "paths": re.findall(r"\*([^*]+)\*: (\{doc\}[^.]+)\.", page)}

@@ -4,15 +4,13 @@ from rtx_book.pictures import hybrids as pictures
 
 
 def test_every_run_is_a_dot():
-    rows = {"one → two": [(18, 20, (0.7, 0.98), 300), (0, 20, (0, 0.2), None)], "two → one": [None, (5, 9, (0, 1), 2)]}
+    rows = {"one → two": [(18, 20, (0.7, 0.98), 300), (0, 20, (0, 0.2), None)]}
     fig = pictures.draw_stacks(rows, ["track", "look up"])
-    dots = [axes.collections for axes in fig.axes]
-    filled = [[int((own.get_facecolors()[:, 3] > 0).sum()) for own in of] for of in dots]
-    assert filled == [[18], [0, 5]] and [len(own.get_offsets()) for of in dots for own in of] == [20, 20, 9]
-    assert [[text.get_text() for text in axes.texts] for axes in fig.axes] == [["18"], ["0", "5"]]
+    dots = [[len(own.get_offsets()) for own in axes.collections] for axes in fig.axes]
+    assert dots == [[18, 2], [0, 20]], "those that solved it, filled, and the others"
+    assert [axes.texts[0].get_text() for axes in fig.axes] == ["18", "0"]
     assert [text.get_text() for text in fig.axes[0].get_yticklabels()] == list(rows)
-    told = "one → two: track 18 of 20, look up 0 of 20; two → one: look up 5 of 9."
-    assert pictures.describe_stacks(rows, ["track", "look up"]) == told
+    assert pictures.describe_stacks(rows, ["track", "look up"]) == "one → two: track 18 of 20, look up 0 of 20."
 
 
 def test_what_forms_is_named_at_its_line():

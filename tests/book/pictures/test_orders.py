@@ -69,7 +69,7 @@ def test_the_page_computes_the_same(order):
 
 
 def test_the_explorer_holds_what_its_script_needs():
-    page = order_explorer("to be & not", [2, 0], title="T", caption="C").data
+    page = order_explorer("to be & not", [2, 0], title="T").data
     found = {name: json.loads(html.unescape(text)) for name, text in re.findall(r' data-(order|most)="(.*?)"', page)}
     assert found == {"order": [2, 0], "most": 8}
     assert 'value="to be &amp; not"' in page and page.count("data-way=") == 4 and len(page) < 40_000

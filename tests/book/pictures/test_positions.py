@@ -41,5 +41,5 @@ def test_lengths_past_the_training_stand_behind_the_line(ax: Axes) -> None:
 
 
 def test_seeds_give_median_and_range(ax: Axes) -> None:
-    length_heatmap(ax, np.array([[[1.0, 0.3]], [[0.995, 0.9]], [[1.0, 0.5]]]), ["rotary"], [50, 100], trained=64)
+    length_heatmap(ax, np.array([[[1.0, 0.3]], [[0.995, 0.9]], [[1.0, 0.5]]]), ["rotary"], [50, 100])
     assert words(ax)[:3] == ["1.00", ".50", ".30–.90"]

@@ -186,14 +186,12 @@ def test_equal_budgets_end_where_the_cheapest_lane_does():
     curve = [0.1] * 20
     found = race(one=[record(0.9, curve)] * 3, two=[record(0.9, curve[:3], lost=160)] * 3, costs=COSTS)
     assert [largest(found, "digits", kind) for kind in ("steps", "FLOPs", "seconds")] == [1000, 1e12, 100]
-    steps = amounts(found, "digits", "steps", 6)
-    assert steps == [50, 100, 150, 300, 550, 1000], "those of evaluations, each once"
+    steps = amounts(found, "digits", "steps")
+    assert steps == sorted(set(steps)) and steps[0] == 50 and steps[-1] == 1000, "those of evaluations, each once"
     seconds = amounts(found, "digits", "seconds")
     assert seconds == sorted(seconds) and seconds[-1] == pytest.approx(100) and seconds[0] == 5
     untimed = race(one=[0.9] * 3)
     assert amounts(untimed, "digits", "seconds") == [] and largest(untimed, "digits", "FLOPs") is None
-    with pytest.raises(ValueError, match="count must be at least 2, got 1"):
-        amounts(found, "digits", "steps", 1)
     with pytest.raises(ValueError, match="task must be one with runs and costs in seconds"):
         ranking.ranking(untimed, "digits", "seconds", 1.0)
 

@@ -133,4 +133,5 @@ def for_site(output: str) -> tuple[str, dict[str, str]]:
 
 def _tag(kind: str, name: str, text: str) -> str:
     """An inline script or style sheet, marked so that :func:`for_site` finds it; nothing in it ends it early."""
-    return f'<{kind} data-part="{name}">' + text.replace("</", "<\\/").replace("<!--", "<\\!--") + f"</{kind}>"
+    escaped = text.replace("</", "<\\/").replace("<!--", "<\\!--")
+    return f'<{kind} data-part="{name}">{escaped}</{kind}>'
