@@ -260,7 +260,7 @@ def draw_ranking(task: Task, lanes: Lanes, values: Mapping[str, Mapping[int, flo
     ax.set_xlabel(f"{task['name']}: {task['label']}, better to the right")
     ax.set_xscale("log" if is_log(task) else "linear")
     ax.xaxis.set_inverted(not rises(task["metric"]))
-    fig.suptitle(f"Seed {seed} names {lanes[next(iter(found))]} the best", fontsize=12.5)
+    fig.suptitle(f"With seed {seed}, {lanes[next(iter(found))]} is best", fontsize=12.5)
     return fig
 
 
@@ -406,7 +406,7 @@ def _legend(fig: Figure) -> None:
     plain: dict[str, Any] = {"linestyle": "none", "color": INK, "markerfacecoloralt": "none", "marker": "o"}
     fills: dict[str, Any] = {"every seed reaches the line": "full", "some do": "right", "none does": "none"}
     handles: list[Any] = [Line2D([], [], label=label, fillstyle=fill, **plain) for label, fill in fills.items()]
-    handles.append(Rectangle((0, 0), 1, 1, color=CYCLE[0], alpha=_TINT, linewidth=0, label="not told from the best"))
+    handles.append(Rectangle((0, 0), 1, 1, color=CYCLE[0], alpha=_TINT, linewidth=0, label="level with the best"))
     place: dict[str, Any] = {"loc": "outside lower center", "ncols": len(handles), "fontsize": 9}
     fig.legend(handles=handles, handletextpad=0.5, columnspacing=1.4, **place)
 

@@ -189,8 +189,8 @@ def _task(task: Task, entries: dict[int, dict[str, Any]], best: list[int]) -> di
 Ranks = Mapping[str, Mapping[str, float]]
 
 LEGEND = (
-    "Bars: the ranks in 95 % of all ways to draw the five seeds anew, all of one processor. Whoever reaches the "
-    "grey ground, the bar of the first, we do not tell apart from it; its mark is filled."
+    "Bars: the ranks in 95 % of all ways to draw the five seeds anew, all of one processor. Grey: the bar of the "
+    "first. A lane whose bar reaches it cannot be told from the first; its mark is filled."
 )
 """What the marks say, for a caption."""
 

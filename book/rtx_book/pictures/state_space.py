@@ -74,7 +74,7 @@ def draw_readings(
     for index, (name, own) in enumerate({"exact step": few, "Euler's step": rough}.items()):
         ax.plot(ends, own, MARKERS[index], color=CYCLE[index])
         name_at(ax, name, (float(ends[far]), float(own[far])), (9, 14 * index - 14), va="center")
-    ax.set(xlabel="time", ylabel="state", xlim=(0, ends[-1]))
+    ax.set(xlabel="time", ylabel="state", xlim=(0, ends[-1] + 0.4))
     return fig
 
 

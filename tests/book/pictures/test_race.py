@@ -97,7 +97,7 @@ def test_the_best_of_the_seed_stands_on_top_and_better_is_to_the_right(task: str
     values = {"rnn": {0: 0.5, 1: 0.9}, "indrnn": {0: 0.7, 1: 0.6}, "indrnn-published": {0: 0.6}}
     (ax,) = race.draw_ranking(TASKS[task], LANES, values, 0).axes
     assert ticks(ax) == [f"{place}. {name}" for place, name in enumerate(order, start=1)]
-    assert ax.yaxis_inverted() and ax.figure.get_suptitle() == f"Seed 0 names {order[0]} the best"
+    assert ax.yaxis_inverted() and ax.figure.get_suptitle() == f"With seed 0, {order[0]} is best"
     assert ax.xaxis_inverted() == (task == "adding") and ax.get_xscale() == ("log" if task == "adding" else "linear")
     (other,) = race.draw_ranking(TASKS[task], LANES, values, 1).axes
     assert {tuple(line.get_xdata()) for line in labelled(other, "_seeds")} == {(0.5, 0.9), (0.7, 0.6)}

@@ -31,7 +31,7 @@ RTX.part('parity-picture', (RTX) => {
       ...lanes.flatMap(({name, verdict, wrong}, k) => {
         const base = k * LANE + 20
         const bar = (t) => `M${(LEFT + t * step).toFixed(2)} ${base}h${step.toFixed(2)}v${BAR}h${-step.toFixed(2)}z`
-        return [text(LEFT, base - 5, name), text(right, base - 5, verdict, 'end'),
+        return [text(LEFT, base - 5, name), text(right, base - 5, width < 500 ? verdict.split(',')[0] : verdict, 'end'),
           path(`M${LEFT} ${base + BAR}H${right}`, 'lane'), path(wrong.map((is, t) => is ? bar(t) : '').join(''), 'bars')]
       }),
       ...ticks.flatMap((v) => [path(`M${LEFT} ${py(v)}H${right}`, 'grid'), text(LEFT - 6, py(v) + 5, tick(v), 'end')]),
