@@ -46,7 +46,7 @@ def draw_cuts(whole: Any, cuts: Mapping[str, Any], characters: str) -> Figure:
 def draw_ways(found: Mapping[str, tuple[float, float]], person: str) -> Figure:
     """By way of writing the bits of a character and the share of repeated strings; dashed: those of ``person``."""
     fig, axes = plt.subplots(1, 2, figsize=(5.8, 0.4 * len(found) + 1.2), sharey=True)
-    for k, (ax, name) in enumerate(zip(axes, ("bits a character costs", "strings repeated"), strict=True)):
+    for k, (ax, name) in enumerate(zip(axes, ("bits per character", "strings repeated"), strict=True)):
         ax.axvline(found[person][k], color=INK, linewidth=1.3, linestyle="--")
         for row, (way, own) in enumerate(found.items()):
             look = {"color": INK if way == person else CYCLE[0], "marker": MARKERS[way == person], "clip_on": False}

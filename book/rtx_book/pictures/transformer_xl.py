@@ -31,7 +31,7 @@ from rtx_lib.plots.style import CYCLE, GREY, INK, literal, look
 # ------------------------------------------------------------------------------------------------ memory
 
 
-_LOSS = "loss (nats a character)"
+_LOSS = "loss (nats per character)"
 
 
 def memory_look(name: str, index: int) -> dict[str, Any]:
