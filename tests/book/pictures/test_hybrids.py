@@ -4,14 +4,14 @@ from rtx_book.pictures import hybrids as pictures
 
 
 def test_every_run_is_a_dot():
-    rows = {"one → two": [(18, 20, (0.7, 0.98), 300), (0, 20, (0, 0.2), None)], "two → one": [None, (5, 9, (0, 1), 2)]}
+    rows = {"one → two": [None, (5, 9, (0, 1), 2)], "two → one": [(18, 20, (0.7, 0.98), 300), (0, 20, (0, 0.2), None)]}
     fig = pictures.draw_stacks(rows, ["track", "look up"])
-    dots = [axes.collections for axes in fig.axes]
-    filled = [[int((own.get_facecolors()[:, 3] > 0).sum()) for own in of] for of in dots]
-    assert filled == [[18], [0, 5]] and [len(own.get_offsets()) for of in dots for own in of] == [20, 20, 9]
-    assert [[text.get_text() for text in axes.texts] for axes in fig.axes] == [["18"], ["0", "5"]]
+    dots = [own for ax in fig.axes for own in ax.collections]
+    assert [int((own.get_facecolors()[:, 3] > 0).sum()) for own in dots] == [18, 5, 0]
+    assert [len({*map(tuple, own.get_offsets())}) for own in dots] == [20, 9, 20]
+    assert [[(one.get_text(), one.xy[1]) for one in ax.texts] for ax in fig.axes] == [[("18", 1)], [("5", 0), ("0", 1)]]
     assert [text.get_text() for text in fig.axes[0].get_yticklabels()] == list(rows)
-    told = "one → two: track 18 of 20, look up 0 of 20; two → one: look up 5 of 9."
+    told = "one → two: look up 5 of 9; two → one: track 18 of 20, look up 0 of 20."
     assert pictures.describe_stacks(rows, ["track", "look up"]) == told
 
 
