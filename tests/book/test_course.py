@@ -38,9 +38,23 @@ def test_a_week_names_sections_and_exercises_that_are_there():
 def test_what_builds_on_what_is_drawn_from_what_the_chapters_say():
     rows, lines = prerequisites.arranged({"a": set(), "b": {"a"}, "c": {"a"}, "d": {"c"}, "e": {"b"}, "f": {"a", "e"}})
     assert rows == [["a"], ["b", "c", "a f 1"], ["e", "d", "a f 2"], ["f"]] and ["a", "a f 1", "a f 2", "f"] in lines
-    text = generated.rendered("prerequisites", ROOT)
-    assert {*re.findall(r'<a .*href="../notebooks/(\w+)\.html" .*title="Builds on \w', text)} == {*NOTEBOOKS}
-    assert 'title="Builds on Transformer-XL remembers"><span>Orders' in text, "not on what that one builds on, too"
+    text, pairs, every = generated.rendered("prerequisites", ROOT), prerequisites.context(ROOT)["lines"], {}
+    table = dict(re.findall(r"^\| \{doc\}`/notebooks/(\w+)` \| (.+) \|$", text, flags=re.M))
+    for name, path in NOTEBOOKS.items():
+        first = re.search(r"^Prerequisites: .+$", "\n".join(map(source, read_notebook(path)["cells"])), flags=re.M)
+        own = chapters(first[0])
+        assert own == re.findall(r"\]\(\.\./notebooks/(\w+)\.ipynb", table[name])
+        every[name] = {*own}.union(*(every[one] for one in own))
+        near = {one for one in own if not any(one in every[by] for by in own)}
+        assert near == {line[0] for line in pairs if line[-1] == name}, "not on what another of these builds on, too"
+    drawn = [re.findall(r"[,V]([\d.]+)", line) for line in re.search(r'<path d="M(.+?)"', text)[1].split("M")]
+    assert len(drawn) == len(pairs) and all(line == sorted(line, key=float) for line in drawn), "from top to bottom"
+    told = f"{sum('attention' in own for own in every.values())} of the {len(every)} chapters build on attention"
+    assert f">{told}, and {len(every['race'])} lead to" in text and 'Builds on Gates"><span>Language models' in text
+    looks = {name: look for look, name in re.findall(r'<a class="(.*?)" href="../notebooks/(\w+)\.html"', text)}
+    path = chapters(re.search(r"\*Language models\*: (.+?)\.", PAGE)[1])
+    read = {name for row in ROWS if len(row) == 6 for name in chapters(row[1])}
+    assert [{name for name in looks if kind in looks[name]} for kind in ("-1", "-m")] == [{*path}, {*NOTEBOOKS} - read]
 
 
 def test_what_goes_wrong_is_what_the_checks_say_and_the_sheet_has_symbols_of_the_notation():
@@ -48,7 +62,6 @@ def test_what_goes_wrong_is_what_the_checks_say_and_the_sheet_has_symbols_of_the
     assert said.count("<summary>") > 60 and "f times c\\_\\{t-1\\} is kept" in said and "must return" not in said
     sheet, full = ((ROOT / "book" / f"{name}.md").read_text("utf-8") for name in ("notation_sheet", "notation"))
     symbols = re.findall(r"\$([^$]+?)(?: = [^$]*)?\$", "\n".join(re.findall(r"^\| (\$.*?) \|", sheet, flags=re.M)))
-    print([symbol for symbol in symbols if symbol not in full])
     assert len(symbols) > 60 and not [symbol for symbol in symbols if symbol not in full]
 
 

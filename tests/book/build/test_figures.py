@@ -16,10 +16,10 @@ from rtx_book.page.figure import to_svg
 def test_the_edition_is_the_source_with_figures_as_pictures_and_no_solution(tmp_path, browser):
     fig, ax = plt.subplots()
     ax.set_ylabel("turned")
-    alt = "It <rises> & falls."
+    alt, said = "It <rises> & falls.", "It &lt;rises&gt; &amp; falls."
     html = f'<p class="fig-title">T</p><script>x</script>{to_svg(fig, alt)}<figcaption>C</figcaption>'
     drawn = {"output_type": "display_data", "data": {"text/html": html}}
-    cells = [code_cell(name, name, outputs=[drawn]) | {"id": name} for name in ("figure", "hide-cell")]
+    cells = [code_cell(name, name, outputs=[drawn]) | {"id": name} for name in ("figure", "hide-cell", "remove-input")]
     for name, own in (("ran", cells), ("source", [cell | {"outputs": []} for cell in cells])):
         (tmp_path / name).mkdir()
         (tmp_path / name / "one.ipynb").write_text(json.dumps({"cells": own}))
@@ -27,15 +27,17 @@ def test_the_edition_is_the_source_with_figures_as_pictures_and_no_solution(tmp_
     subprocess.run([*program, "ran", "source", "out"], cwd=tmp_path, check=True)
     made = json.loads((tmp_path / "out" / "one.ipynb").read_text())["cells"]
     assert [cell | {"outputs": []} for cell in made] == [cell | {"outputs": []} for cell in cells]
-    kinds = [["text/markdown"], ["image/svg+xml", "text/plain"], ["text/markdown"]]
-    assert [[list(one["data"]) for one in cell["outputs"]] for cell in made] == [kinds, []]
+    title, picture, caption = [one["data"] for one in made[0]["outputs"]]
+    assert (title, caption) == ({"text/markdown": "**T**"}, {"text/markdown": "C"})
+    assert made[1]["outputs"] == made[2]["outputs"] == []
 
-    first, second = sorted((tmp_path / "out" / "figures").glob("*.svg"))
+    first, *_ = paths = sorted((tmp_path / "out" / "figures").glob("*.svg"))
     text = first.read_text()
-    assert text == second.read_text() == made[0]["outputs"][1]["data"]["image/svg+xml"]
+    assert picture == {"image/svg+xml": text, "text/plain": said}
+    assert (first.parent / "figures.md").read_text().splitlines()[2:] == [f"- `{path.name}`: {said}" for path in paths]
+    assert [path.read_text() for path in paths] == [text] * 3
     root = ET.fromstring(text)
     assert root[0].text == alt and "CC BY" in root[1].text
-    assert f"`{second.name}`: " in (first.parent / "figures.md").read_text()
     assert re.search(r"translate\([^)]*\) rotate\(-90\)|rotate\(-90 \S+ \S+\)", text)
     assert not re.search(r"transform-origin: \d|var\(", text)
     figures.print_pdf(first, browser.new_page())

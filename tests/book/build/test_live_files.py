@@ -43,8 +43,6 @@ def test_a_page_keeps_figures_and_each_weights_file_is_there_once(tmp_path, monk
     assert live_files.take_out(page) == {}
 
 
-# ---- the directive of prose pages
-
 RECORD = {
     "setting": {"length": 100, "most": {"gru": 600}},
     "below": {"error": 0.05, "gru": [300]},

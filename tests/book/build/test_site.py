@@ -128,7 +128,7 @@ def test_lock_file_holds_no_addresses():
 
 
 CONFIG = "author: The rtx_lib authors  # nobody yet\nrepository:\n  url: https://github.com/OWNER/REPOSITORY\n"
-NOTEBOOK = '{"source": ["https://github.com/OWNER/REPOSITORY", "[a](../book/a.md#b) [c](c.ipynb)"]}'
+NOTEBOOK = '{"source": ["https://github.com/OWNER/REPOSITORY", "[a](../book/a.md#b) [c](c.ipynb) [d](../book/d.md)"]}'
 CITATION = "title: A book\nauthors:\n  - name: The rtx_lib authors\nlicense: MIT\n"
 
 
@@ -154,7 +154,7 @@ def test_set_repo_writes_every_place_and_a_second_call_nothing(repo, capsys):
         "https://some-one.github.io/my.book/ git+https://github.com/Some-One/my.book.git CO-OWNER/REPOSITORY"
     )
     text = (repo / "notebooks/one.ipynb").read_text()
-    assert text.count("](https://github.com/Some-One/my.book/blob/main/book/") == 1 and "](c.ipynb)" in text
+    assert text.count("](https://github.com/Some-One/my.book/blob/main/book/") == 2 and "](c.ipynb)" in text
     assert claims.as_roles(text) == NOTEBOOK.replace("OWNER/REPOSITORY", "Some-One/my.book"), "a page links to pages"
     assert repository.main("set", "https://github.com/Some-One/my.book/") == 0 and not capsys.readouterr().out
     assert repository.main("set", "https://github.com/OWNER/REPOSITORY") == 0, "a later move is one more call"

@@ -3,6 +3,9 @@
 import contextlib
 import json
 import re
+import signal
+import threading
+import time
 
 import pytest
 from support.built import NOTEBOOKS
@@ -66,17 +69,25 @@ def test_an_answer_counts_if_it_is_there_and_comes_in_time(cells, words, tmp_pat
         graded("attention", file)("check_leak")
 
 
-def test_a_check_ends_an_answer_that_never_comes(monkeypatch):
-    monkeypatch.setattr(answers, "LIMIT", 0.1)
+def test_a_check_ends_an_answer_that_never_comes_and_not_for_another_interrupt(monkeypatch, request):
     monkeypatch.setenv("RTX_GRADING", "1")
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as where it runs in the background
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
 
     @answers.exercise()
     def check(answer):
-        while True:
+        if not answer:
+            raise KeyboardInterrupt
+        while time.monotonic() < answer:
             pass
 
+    with pytest.raises(KeyboardInterrupt):
+        check(0)
+    assert all(one.finished.is_set() for one in threading.enumerate() if isinstance(one, threading.Timer))
+    monkeypatch.setattr(answers, "LIMIT", 0.1)
     with pytest.raises(AssertionError, match="does a loop never end"):
-        check(1)
+        check(time.monotonic() + 20)
+    assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     monkeypatch.setenv("RTX_GRADING", "yes")
     with pytest.raises(ValueError, match=r"RTX_GRADING must be a whole number, .* got 'yes'"):
         check(None)

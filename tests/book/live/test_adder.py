@@ -69,9 +69,6 @@ def test_what_is_typed_is_a_number_or_is_told_why_not(live):
     assert found == [{"fault": said} if isinstance(said, str) else {"value": said} for said in TYPED.values()]
 
 
-# ---- the widget
-
-
 def row(page, name):
     return "".join(cells(page, name))
 

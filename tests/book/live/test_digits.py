@@ -38,9 +38,6 @@ def test_ink_spreads_as_in_the_training(live):
     assert error(live(*PARTS).evaluate(soften, drawn.tolist()), digits.soften(drawn)) < BAR
 
 
-# ---- the widget
-
-
 @pytest.fixture
 def pad(widget):
     return widget("digits")

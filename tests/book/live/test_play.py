@@ -54,9 +54,6 @@ def unpacked(packed: Any) -> dict[str, np.ndarray]:
     return arrays
 
 
-# ---- refusals
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -74,9 +71,6 @@ def test_what_would_be_wrong_in_silence_is_refused(changes: dict[str, Any], mess
     call = {"models": None, "still": picture(), "alt": ALT} | changes
     with pytest.raises(ValueError, match=message):
         play(KIND, call.pop("models"), **call)
-
-
-# ---- weights
 
 
 @pytest.mark.parametrize("form", packing.FORMS)
@@ -127,9 +121,6 @@ def test_the_hash_is_of_the_content() -> None:
     assert packing.pack("a", first, "int8")[0] != packing.pack("a", first)[0]
 
 
-# ---- the output
-
-
 def shown(**changes: Any) -> tuple[str, BeautifulSoup]:
     call = {"still": picture(), "alt": ALT} | changes
     output = play(KIND, call.pop("models", None), **call)._repr_html_()
@@ -174,9 +165,6 @@ def test_the_site_takes_scripts_and_styles_out_and_keeps_weights() -> None:
 
 def test_no_page_shows_where_an_output_lies_in_memory() -> None:
     assert repr(play(KIND, still=picture(), alt=ALT)) == f"<live figure: {KIND}>"
-
-
-# ---- the files themselves
 
 
 def test_a_part_is_named_once_and_by_its_file(monkeypatch) -> None:

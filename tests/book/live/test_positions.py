@@ -49,9 +49,6 @@ def test_the_model_is_the_librarys(live, double, scheme):
     assert far(page, made(scheme, SIZES[2]), scheme, SIZES[2], first=64) < BAR
 
 
-# ---- the widget
-
-
 @pytest.fixture
 def page(widget):
     return widget("positions")

@@ -76,9 +76,6 @@ def test_capitals_and_small_letters_are_one_symbol_and_ranks_are_counted(live):
     assert found["ranks"][0] == 3 and sorted(found["ranks"]) == [1, 2, 3]
 
 
-# ---- the panels
-
-
 def test_a_rule_is_drawn_and_letters_are_picked_drawn_and_taken_back(widget):
     page = widget("choose", context={"reduced_motion": "reduce"})
     torch.manual_seed(0)

@@ -60,9 +60,6 @@ def test_the_page_draws_and_names_what_the_task_does(live, double):
         assert error(found["picture"], picture) < BAR
 
 
-# ---- the widget
-
-
 def said(page):
     return page.locator(".live-task").inner_text()
 

@@ -123,9 +123,6 @@ def test_where_a_widget_fails_the_picture_stays_and_the_page_goes_on(output, ope
     assert not faults(visit)
 
 
-# ---- controls
-
-
 def test_every_control_works_by_keyboard_and_says_what_changed(output, opened):
     visit = opened(output() + "<script>addEventListener('keydown', () => { window.leaked = true })</script>")
     page = visit.page
@@ -171,9 +168,6 @@ def test_names_at_the_ends_of_lines_stand_in_their_order(output, opened):
     assert broken.count("M") == 1 and broken.count("L") == 1
     ticks = page.locator(".live-grid text").all_text_contents()
     assert "10⁻¹²" in ticks and "1" in ticks and "step" in ticks
-
-
-# ---- the site
 
 
 @pytest.fixture
@@ -228,8 +222,6 @@ def test_where_a_file_does_not_come_the_picture_stays(page_of_the_site, output, 
         page.wait_for_selector("figure[data-state=failed]")
     assert page.locator(".live-still svg").is_visible() and not page.locator(".live-body").count()
 
-
-# ---- the address
 
 VALUES = "all => all.map(one => [...one.querySelectorAll(':checked, [type=range]')].map(own => own.value))"
 START = ["1", "rnn", "0.1", "on"]

@@ -1,10 +1,13 @@
 """A memory taken out, cut and moved in the page goes on as the library's; and the panel that does it, in use."""
 
+from functools import partial
+
 import pytest
 import torch
 from live.parity import BAR, arrays, error
 from live.widgets import GIVEN, LETTERS
 
+from rtx_book.page import live_rope
 from rtx_book.page.live_rope import LANES, SIGNS
 from rtx_book.runs.told import ropes
 from rtx_lib.layers.positions import Rotary
@@ -75,11 +78,28 @@ WITHOUT = """({weights, settings}) => {
 
 def test_without_a_number_letters_trade_places_and_without_a_card_its_letter_is_gone(live):
     """What *Gates* and *The Transformer* say of the models that they show."""
-    told = [{"weights": arrays(ropes()[name]), "settings": LANES[name]} for name in ("GRU", "Transformer")]
+    models = ropes()
+    told = [{"weights": arrays(models[name]), "settings": LANES[name]} for name in ("GRU", "Transformer")]
     strip, row = (live(*PARTS).evaluate(WITHOUT, one) for one in told)
+    gone = (partial(torch.index_fill, dim=-1, index=torch.tensor(i), value=0) for i in range(96))
+    assert strip == [live_rope.write_back(models["GRU"], "tiger~+=", ">", without)[0] for without in gone]
     assert (96 - strip.count("tiger"), sum(sorted(word) == sorted("tiger") for word in strip)) == (13, 95)
     assert row[5:] == ["tiger"] * 3
     assert all(word.startswith("tiger"[:i]) and "tiger"[i] not in word for i, word in enumerate(row[:5]))
+
+
+def test_the_panel_writes_what_its_title_says(widget, monkeypatch):
+    monkeypatch.setattr(live_rope, "play", lambda kind, models, still, alt, **told: {"models": models} | told)
+    cases = {"its own": ("mouse~*:", ">"), "the tiger's": ("tiger", "mouse~*:>")}
+    how = {"texts": [["tiger~", "mouse~*:>"]], "taken": 5, "dropped": 0}
+    told = live_rope.play_transplant("Transformer", ropes()["Transformer"], cases, "{0} {1}", **how)
+    page, writes = widget("transplant", **told), []
+    for _ in range(3):  # whole, with a card cut, with it again
+        lines = page.locator(".transplant-words").inner_text().split("\n")
+        writes.append([line.partition(": ")[2] for line in lines])
+        page.locator(".transplant-memory").press("Enter")
+    whole, (own, cut), again = writes
+    assert whole == again == told["title"].split() and own == whole[0] and cut != whole[1]
 
 
 def test_a_cue_asks_for_the_letters_before_it(widget):

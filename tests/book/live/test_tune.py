@@ -66,9 +66,6 @@ def test_it_sounds_softly_at_the_right_pitches_and_ends(roll):
     assert strength(first, 261.63) > 5 * max(strength(first, 277.18), strength(first, 246.94))
 
 
-# ---- the widget
-
-
 @pytest.fixture
 def tune(widget):
     page = widget("tune")

@@ -4,6 +4,7 @@ import re
 from functools import partial
 
 import pytest
+from live.test_widgets import FRAMES
 from live.widgets import press, status
 
 
@@ -108,11 +109,9 @@ def test_out_of_sight_it_rests_and_in_sight_it_goes_on_unless_it_was_paused(trai
     page.evaluate("document.body.style.height = '4000px'")
     for end, name in (("Train", "Pause"), ("Pause", "Train")):
         press(page, end)
-        page.evaluate("scrollTo(0, 3000)")
-        page.wait_for_function("document.querySelector('figure').getBoundingClientRect().bottom < 0")
-        page.get_by_role("button", name="Train", exact=True).wait_for()
-        page.evaluate("scrollTo(0, 0)")
-        page.get_by_role("button", name=name, exact=True).wait_for()
+        for place, there in ((3000, "Train"), (0, name)):
+            page.evaluate(f"scrollTo(0, {place}), {FRAMES}")
+            page.get_by_role("button", name=there, exact=True).wait_for()
 
 
 def test_taken_out_of_the_page_its_worker_ends(trainer):

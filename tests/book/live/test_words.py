@@ -72,9 +72,6 @@ def test_the_page_says_and_reads_numbers_as_the_task_does(live):
         assert page.evaluate(read, text) is None, text
 
 
-# ---- scores
-
-
 def test_weights_and_what_passes_are_torchs(live, double):
     page = live("arithmetic", "scores")
     for seed in range(6):
@@ -103,9 +100,6 @@ def test_sums_of_four_words_are_torchs(live, chapter):
     assert error(draw_query(FOUR_WORDS[chapter]).axes[1].texts[-2].xy, y) < BAR
     q_map, v_map = (torch.tensor(maps[name]).double() for name in "qv") if maps else (None, None)
     assert not maps or ((q_map @ k[3]).equal(q) and (v_map @ k.T).equal(v.T))
-
-
-# ---- the widgets
 
 
 def test_the_map_moves_as_words_are_typed(widget):

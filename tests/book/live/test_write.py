@@ -76,9 +76,6 @@ def test_slices_leave_the_page_to_the_reader_and_can_be_ended(live):
     assert told[0] == 40 and told[1] >= 3 and told[2] > 0
 
 
-# ---- the figure
-
-
 @pytest.fixture
 def write(widget):
     """A page with the figure of one GPT, or of a Transformer-XL and an LSTM."""
@@ -152,9 +149,6 @@ def test_memory_moves_and_every_model_pays_for_the_text(write):
     page.get_by_label("Memory").focus()
     page.keyboard.press("End")  # back to the model that has one
     assert page.get_by_label("Transformer-XL").is_checked() and page.get_by_label("Layer").is_visible()
-
-
-# ---- the still pictures
 
 
 def test_still_pictures_say_what_they_show():

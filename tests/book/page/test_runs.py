@@ -75,8 +75,11 @@ def test_differences_have_signs_and_a_title_stands_above() -> None:
 
 
 def test_slopes_and_panels_show_what_they_are_given() -> None:
-    (ax,) = draw_slopes({"A": [[0, 1], [2, 3], [1, 5]]}, ("near", "far"), "share", ylim=(0, 6)).axes
-    assert [line.get_ydata().tolist() for line in ax.get_lines()] == [[0, 1], [2, 3], [1, 5], [1, 3]]
+    (ax,) = draw_slopes({"A": [[0, 1], [3, 3], [1, 9]]}, ("near", "far"), "share", ylim=(0, 9)).axes
+    assert [line.get_ydata().tolist() for line in ax.get_lines()] == [[0, 1], [3, 3], [1, 9], [1, 3]]
     panels = draw_strip_panels({"x": {"A": [1, 2, 6]}, "y": {"B": [3]}}, (0, 5), "share").axes
-    bars = [[*line.get_xdata(), *line.get_ydata()] for ax in panels for line in ax.get_lines()[:1]]
-    assert bars == [[0, 2, 0, 0], [5, 3, 1, 1]]
+    x, y = ([[*line.get_xdata(), *line.get_ydata()] for line in ax.get_lines()] for ax in panels)
+    assert x == [[0, 2, 0, 0], [1, 2, 6, 0, 0, 0], [0, 0, 0, 1]] and y == [[5, 3, 1, 1], [3, 1], [5, 5, 0, 1]]
+    ticks = [[text.get_text() for text in axis.get_ticklabels()] for axis in (ax.xaxis, panels[0].yaxis)]
+    assert ticks == [["near", "far"], ["A", "B"]] and panels[0].yaxis_inverted()
+    assert [ax.get_title() for ax in panels] == ["x", "y"]

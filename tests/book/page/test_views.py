@@ -17,9 +17,6 @@ from rtx_book.page.explorer import slider
 TOKENS = ["the", "cat", "</s>", 'say "hi"']
 
 
-# ---- the kernel's slider
-
-
 def draw(value: int) -> Figure:
     if value < 0:
         raise ArithmeticError("no picture <below> zero")
@@ -44,8 +41,6 @@ def test_an_error_while_drawing_is_seen() -> None:
         control.value = 1
     assert "ArithmeticError: no picture &lt;below&gt; zero" in picture.value
 
-
-# ---- attention
 
 SOURCE = ["<s>", "die", "Katze"]
 

@@ -4,13 +4,17 @@ from rtx_book.pictures import hybrids as pictures
 
 
 def test_every_run_is_a_dot():
-    rows = {"one → two": [(18, 20, (0.7, 0.98), 300), (0, 20, (0, 0.2), None)]}
+    rows = {"one → two": [(18, 20, (0.7, 0.98), 300), (0, 20, (0, 0.2), None)], "two → one": [(5, 9, (0, 1), 2)] * 2}
     fig = pictures.draw_stacks(rows, ["track", "look up"])
-    dots = [[len(own.get_offsets()) for own in axes.collections] for axes in fig.axes]
-    assert dots == [[18, 2], [0, 20]], "those that solved it, filled, and the others"
-    assert [axes.texts[0].get_text() for axes in fig.axes] == ["18", "0"]
+    dots = [own for ax in fig.axes for own in ax.collections]
+    filled = [int((own.get_facecolors()[:, 3] > 0).sum()) for own in dots]
+    assert filled == [18, 0, 5, 0, 0, 0, 5, 0], "those that solved it, filled, and the others"
+    assert [len({*map(tuple, own.get_offsets())}) for own in dots] == [18, 2, 5, 4, 0, 20, 5, 4]
+    told = [[(one.get_text(), one.xy[1]) for one in ax.texts] for ax in fig.axes]
+    assert told == [[("18", 0), ("5", 1)], [("0", 0), ("5", 1)]]
     assert [text.get_text() for text in fig.axes[0].get_yticklabels()] == list(rows)
-    assert pictures.describe_stacks(rows, ["track", "look up"]) == "one → two: track 18 of 20, look up 0 of 20."
+    told = "one → two: track 18 of 20, look up 0 of 20; two → one: track 5 of 9, look up 5 of 9."
+    assert pictures.describe_stacks(rows, ["track", "look up"]) == told
 
 
 def test_what_forms_is_named_at_its_line():

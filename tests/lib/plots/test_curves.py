@@ -96,11 +96,11 @@ def test_provenance_says_how_and_links_each_record() -> None:
     assert text.startswith("2 recorded runs of 30 steps, 2 seeds (1, 2), one processor. <details><summary>")
     assert "cpu, 1 thread; commit 0123456; 3 min in all." in text
     assert '<a href="../book/records.html#recipe-adding-T50">adding-T50</a> s2 s1' in text
-    other = record(1, seconds=5, device={"name": "<H>", "threads": 2})
-    alone = provenance([other])
+    alone = provenance([other := record(1, seconds=5, device={"name": "<H>", "threads": 2})])
     assert "1 to 2 seeds each (1, 2), 2 devices" in provenance([record(1), record(2), other | {"recipe": "r"}])
     assert alone.startswith("1 recorded run of 30 steps, 1 seed (1), one processor.")
-    assert ", 6 seeds (0 to 5), " in provenance([record(seed) for seed in range(6)])
+    for last, named in ((5, "0 to 5"), (6, "0, 1, 2, 3, 4, 6")):
+        assert f", 6 seeds ({named}), " in provenance([record(seed) for seed in (*range(5), last)])
     assert "&lt;H&gt;, 2 threads; commit 0123456; 5 s" in alone
     many = provenance([record(recipe=f"r{i}", configuration={"steps": 10 * i}) for i in (1, 2, 3)])
     assert " of 10 to 30 steps, 1 seed each (1), " in many and all(f"recipe-r{i}" in many for i in (1, 2, 3))
