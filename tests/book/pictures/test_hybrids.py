@@ -7,8 +7,7 @@ def test_every_run_is_a_dot():
     rows = {"one → two": [(18, 20, (0.7, 0.98), 300), (0, 20, (0, 0.2), None)], "two → one": [(5, 9, (0, 1), 2)] * 2}
     fig = pictures.draw_stacks(rows, ["track", "look up"])
     dots = [own for ax in fig.axes for own in ax.collections]
-    filled = [int((own.get_facecolors()[:, 3] > 0).sum()) for own in dots]
-    assert filled == [18, 0, 5, 0, 0, 0, 5, 0], "those that solved it, filled, and the others"
+    assert [len(own.get_facecolors()) for own in dots] == [1, 0] * 4, "those that solved it are filled"
     assert [len({*map(tuple, own.get_offsets())}) for own in dots] == [18, 2, 5, 4, 0, 20, 5, 4]
     told = [[(one.get_text(), one.xy[1]) for one in ax.texts] for ax in fig.axes]
     assert told == [[("18", 0), ("5", 1)], [("0", 0), ("5", 1)]]
