@@ -34,9 +34,10 @@ has what its authors give it: a small rate for the recurrent weights, the length
 norm and the start of theirs. Three lanes are controls: an LSTM in the blocks that the newer cells come in, and
 Transformers with rotary positions, without and with the short convolution that those cells have in front of them.
 "DeltaNet up to 2" differs from the one before it in the range of its beta, which lets a step turn a direction round.
+"RNN above attention" mixes two kinds in one stack: the second layer of the lane with the convolution is a tanh RNN.
 """
 
-WINDOWED = ("transformer", "transformer-none", "transformer-rotary", "transformer-convolution", "attention-rnn", "r-transformer")
+WINDOWED = (*(f"transformer{way}" for way in ("", "-none", "-rotary", "-convolution")), "attention-rnn", "r-transformer")
 """Lanes whose state grows with the sequence: they do not run on "stream"."""
 
 _TEXT: dict[str, Any] = {"source": "shakespeare", "length": 64, "held_out": True}
