@@ -36,7 +36,7 @@ Transformers with rotary positions, without and with the short convolution that 
 "DeltaNet up to 2" differs from the one before it in the range of its beta, which lets a step turn a direction round.
 """
 
-WINDOWED = ("transformer", "transformer-none", "transformer-rotary", "transformer-convolution", "r-transformer")
+WINDOWED = ("transformer", "transformer-none", "transformer-rotary", "transformer-convolution", "attention-rnn", "r-transformer")
 """Lanes whose state grows with the sequence: they do not run on "stream"."""
 
 _TEXT: dict[str, Any] = {"source": "shakespeare", "length": 64, "held_out": True}
@@ -217,6 +217,7 @@ def _model(task: str, lane: str, length: int) -> tuple[str, dict[str, Any]]:
         "transformer-none": ("causal-transformer", attention | {"positions": "none"}),
         "transformer-rotary": ("mixers", rotary),
         "transformer-convolution": ("mixers", rotary | {"kernel_size": 4}),
+        "attention-rnn": ("mixers", rotary | {"mixer": ["attention-convolved", "rnn"], "options": [{"heads": 4}, {}]}),
         "r-transformer": ("r-transformer", attention | {"width": 36, "window": 6}),
         "transformer-xl": ("transformer-xl", attention | xl),
     }[lane]
