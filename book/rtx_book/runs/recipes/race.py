@@ -37,7 +37,7 @@ Transformers with rotary positions, without and with the short convolution that 
 "RNN above attention" mixes two kinds in one stack: the second layer of the lane with the convolution is a tanh RNN.
 """
 
-WINDOWED = (*(f"transformer{way}" for way in ("", "-none", "-rotary", "-convolution")), "attention-rnn", "r-transformer")
+WINDOWED = (*(f"transformer{k}" for k in ("", "-none", "-rotary", "-convolution")), "attention-rnn", "r-transformer")
 """Lanes whose state grows with the sequence: they do not run on "stream"."""
 
 _TEXT: dict[str, Any] = {"source": "shakespeare", "length": 64, "held_out": True}
