@@ -81,7 +81,7 @@ LOOKS: dict[str, dict[str, tuple[str, Any, Any]]] = {
         "convs2s": ("#a27d2c", DASHES[3], "8"),
         "neural-gpu": ("#c4622d", "-", "*"),
     },
-    "between": {"r-transformer": ("#e2483f", "-", "X")},
+    "between": {"r-transformer": ("#e2483f", "-", "X"), "attention-rnn": ("#d63a5e", DASHES[1], (7, 1, 0))},
     "attention": {
         "transformer": (CYCLE[3], DASHES[3], ">"),
         "transformer-none": ("#d873ae", DASHES[4], "<"),
@@ -105,6 +105,7 @@ ALIASES = {
     "selective": "mamba",
     "min-gru": "mingru",
     "delta-net": "deltanet",
+    "rnn-above-attention": "attention-rnn",
 }
 """Other names of models, in small letters and with hyphens."""
 

@@ -179,9 +179,9 @@ class Race:
             found.setdefault(self.duel(task, one, other), []).append(task)
         return found
 
-    def finishers(self, task: str) -> list[str]:
-        """The lanes that cross the finish line with every seed."""
-        return [lane for lane, found in self.results[task].items() if found["solved"] == found["seeds"]]
+    def finishers(self, task: str, share: float = 1.0) -> list[str]:
+        """The lanes that cross the finish line with every seed, or with this share of them."""
+        return [lane for lane, found in self.results[task].items() if found["solved"] >= share * found["seeds"]]
 
     def spent(self, task: str, lane: str, what: str) -> float | None:
         """The cost of reaching the line, median over the runs that did; None where no run did or no step was timed."""
@@ -223,13 +223,12 @@ class Race:
         ``times`` as long, and as much ``work``, a step is as the cheapest. The "seeds" of ``step-TASK`` are the lanes.
         ``place-LANE`` has the ``place`` on each task, and the one ``off_by_one``, where every lane has the worse of the
         two rates beside its best one; its "seeds" are the tasks. ``lines-LANE`` has how many lines are ``crossed`` with
-        every seed, and how many ``rivals`` cross as many or more.
+        every seed, and how many ``rivals`` cross as many or more; ``most-lines-LANE`` counts lines crossed with most.
         """
         found: dict[str, list[Record]] = {}
 
         def add(name: str, metrics: Mapping[str, float | None]) -> None:
-            own = found.setdefault(name, [])
-            own.append(computed_record(name, len(own), metrics))
+            found.setdefault(name, []).append(computed_record(name, len(found[name]), metrics))
 
         for task, lanes in self.results.items():
             spent = {lane: self.spent(task, lane, "seconds_per_step") for lane in lanes}
@@ -241,18 +240,18 @@ class Race:
                 timed = {"seconds_to_line": spent[lane], "solved": lanes[lane]["solved"], "rank": ranks.get(lane)}
                 if own := costs.get(lane):
                     cheapest = {name: min(cost[name] for cost in costs.values()) for name in own}
-                    timed |= dict(own)
-                    timed["times"] = own["seconds_per_step"] / cheapest["seconds_per_step"]
-                    timed["work"] = own["flops_per_step"] / cheapest["flops_per_step"]
+                    ways = {"times": "seconds_per_step", "work": "flops_per_step"}
+                    timed |= {**own, **{way: own[name] / cheapest[name] for way, name in ways.items()}}
                 add(f"step-{task}-{lane}", timed)
                 add(f"step-{task}", timed)
                 places = {"place": self.place(task, lane)}
                 if lane in beside:
                     places["off_by_one"] = 1 + sum(other < beside[lane] for other in beside.values())
                 add(f"place-{lane}", places)
-        lines = {lane: sum(lane in self.finishers(task) for task in self.finish) for lane in self.lanes}
-        for lane, crossed in lines.items():
-            add(f"lines-{lane}", {"crossed": crossed, "rivals": sum(n >= crossed for n in lines.values()) - 1})
+        for name, share in (("lines", 1.0), ("most-lines", 0.51)):
+            lines = {lane: sum(lane in self.finishers(task, share) for task in self.finish) for lane in self.lanes}
+            for lane, crossed in lines.items():
+                add(f"{name}-{lane}", {"crossed": crossed, "rivals": sum(n >= crossed for n in lines.values()) - 1})
         return found
 
 

@@ -127,6 +127,10 @@ def test_who_crosses_the_line_and_at_which_cost():
     costs = {("text", "one"): {"seconds_per_step": 0.5, "flops_per_step": 2.0}}
     found = race(costs, one=[0.9, 0.95, 0.9], two=[0.95, 0.95, 0.89])
     assert found.finishers("digits") == ["one"] and found.finishers("text") == ["one"]
+    assert found.finishers("digits", 0.51) == ["one", "two"]
+    records = found.computed({})
+    assert [measured.series(f"most-lines-{lane}.crossed", records) for lane in ("one", "two")] == [[2], [1]]
+    assert measured.series("most-lines-two.rivals", records) == [1]
     assert found.spent("text", "one", "seconds_per_step") == 50.0, "step 100 is the first at 1.8"
     assert found.spent("text", "two", "seconds_per_step") is None, "it never got there"
     assert found.spent("digits", "one", "seconds_per_step") is None, "nobody timed it"

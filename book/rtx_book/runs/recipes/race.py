@@ -33,8 +33,7 @@ LANES: dict[str, str] = {lane: own["name"] for lane, own in _TABLE["lanes"].item
 has what its authors give it: a small rate for the recurrent weights, the length of the sequences, and on each task the
 norm and the start of theirs. Three lanes are controls: an LSTM in the blocks that the newer cells come in, and
 Transformers with rotary positions, without and with the short convolution that those cells have in front of them.
-"DeltaNet up to 2" differs from the one before it in the range of its beta, which lets a step turn a direction round.
-"RNN above attention" mixes two kinds in one stack: the second layer of the lane with the convolution is a tanh RNN.
+A step of "DeltaNet up to 2" can turn a direction round. "RNN above attention" is the last control with an RNN on top.
 """
 
 WINDOWED = (*(f"transformer{k}" for k in ("", "-none", "-rotary", "-convolution")), "attention-rnn", "r-transformer")
@@ -194,8 +193,8 @@ def _model(task: str, lane: str, length: int) -> tuple[str, dict[str, Any]]:
     rotary = stack | {"mixer": "attention", "width": 48, "mlp": size / 48, "options": {"heads": 4}}
     # The authors normalise nothing for adding, after the recurrence for pixels, before it in language models.
     norm = {"adding": None, "digits": "after"}.get(task, "before")
-    until = None if task in ("text", "stream") else length  # a stream has no end: no u above 1
-    published = {"num_layers": 2, "norm": norm, "last_near_one": task in ("adding", "digits"), "length": until}
+    published = {"num_layers": 2, "norm": norm, "last_near_one": task in ("adding", "digits")}
+    published["length"] = None if task in ("text", "stream") else length  # a stream has no end: no u above 1
     # As the other lanes with attention, not post-norm as in the paper.
     xl = {"memory": 64 if task == "stream" else 0, "tied": False, "norm": "pre"}
     return {
