@@ -148,6 +148,7 @@ def test_films_of_readers_who_ask_for_less_motion(browser, place, name):
     """No Play button, nothing moves by itself, and the slider still works."""
     with visit_with_a_clock(browser, place(name), reduced_motion="reduce") as seen:
         page = seen.page
+        page_checks.unfold(page)
         for film in page.query_selector_all(".book-film"):
             assert not any(button.is_visible() for button in film.query_selector_all("button"))
             before = page_checks.state(film)
