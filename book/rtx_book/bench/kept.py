@@ -67,7 +67,7 @@ def keep(case: str, rows: list[dict[str, Any]], device: str, *, commit: str, pat
     entry: dict[str, Any] = {"format": 1, "case": case, "date": date, "commit": commit, "versions": _versions()}
     entry |= {"machine": machine(device), "clock": clock, "rows": rows}
     kept = {(one["case"], bool(one["machine"]["gpu"])): one for one in [*load_speeds(path), entry]}
-    text = "".join(json.dumps(kept[key], allow_nan=False) + "\n" for key in sorted(kept))
+    text = "".join(json.dumps(kept[key], separators=(",", ":"), allow_nan=False) + "\n" for key in sorted(kept))
     with in_one_step(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 

@@ -255,7 +255,7 @@ def merge(out: Path, results: Path) -> int:
             if file != path:
                 told = f"{len(record['rows'])} rows, {card}" if card else "measured without a GPU, not taken over"
                 print(f"{record['case']}: {told}")
-    path.write_text("".join(json.dumps(kept[key]) + "\n" for key in sorted(kept)), encoding="utf-8")
+    path.write_text("".join(json.dumps(kept[k], separators=(",", ":")) + "\n" for k in sorted(kept)), encoding="utf-8")
     return 0
 
 
