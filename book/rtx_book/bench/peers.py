@@ -89,8 +89,8 @@ def of_transformers(s: Sizes, x: Tensor, ids: Tensor) -> Duels:
     yield _writing(s, "GPT-2", gpt, gpt2, ids)
     sizes = {"vocab_size": s.vocabulary, "hidden_size": s.width, "num_hidden_layers": s.layers}
     theirs = hf.MambaForCausalLM(hf.MambaConfig(bos_token_id=None, eos_token_id=None, **sizes)).eval()
-    ours, size = MambaLM.from_huggingface(theirs.state_dict()).eval(), f" N=16, {s.layers} layers"
-    yield Duel("Mamba", ours, "MambaForCausalLM", theirs, ids[: -(-len(ids) // 4)], size)
+    ours, few = MambaLM.from_huggingface(theirs.state_dict()).eval(), ids[: -(-len(ids) // 4)]
+    yield Duel("Mamba", ours, "MambaForCausalLM", theirs, few, f" N=16, {s.layers} layers")
     yield _writing(s, "Mamba", ours, theirs, ids)
     off = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), 0.0)
     sizes = {"hidden_size": s.width, "num_hidden_layers": s.layers, "num_attention_heads": s.heads}
