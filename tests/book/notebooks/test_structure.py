@@ -1,6 +1,7 @@
 """Every chapter has the agreed anatomy, and every check of it sees a planted mistake."""
 
 import copy
+import statistics
 
 import nbformat.v4 as v4
 import pytest
@@ -98,6 +99,11 @@ PLANTED = {
     "no solution": (structure.solves_its_exercises, lambda cells: cells.__delitem__(slice(-3, -2))),
     "slider without its tag": (structure.has_both_kinds_of_control, tags_of(5)),
 }
+
+
+def test_half_of_the_chapters_are_read_in_three_quarters_of_an_hour():
+    parts = [structure.sections(read(path)) for path in NOTEBOOKS.values()]
+    assert statistics.median(sum(n for name, n, _ in own if not name.startswith(structure.FURTHER)) for own in parts) <= 2200
 
 
 def test_what_is_further_is_counted_apart():
