@@ -228,7 +228,8 @@ class Race:
         found: dict[str, list[Record]] = {}
 
         def add(name: str, metrics: Mapping[str, float | None]) -> None:
-            found.setdefault(name, []).append(computed_record(name, len(found[name]), metrics))
+            own = found.setdefault(name, [])
+            own.append(computed_record(name, len(own), metrics))
 
         for task, lanes in self.results.items():
             spent = {lane: self.spent(task, lane, "seconds_per_step") for lane in lanes}
@@ -240,8 +241,9 @@ class Race:
                 timed = {"seconds_to_line": spent[lane], "solved": lanes[lane]["solved"], "rank": ranks.get(lane)}
                 if own := costs.get(lane):
                     cheapest = {name: min(cost[name] for cost in costs.values()) for name in own}
-                    ways = {"times": "seconds_per_step", "work": "flops_per_step"}
-                    timed |= {**own, **{way: own[name] / cheapest[name] for way, name in ways.items()}}
+                    timed |= dict(own)
+                    timed["times"] = own["seconds_per_step"] / cheapest["seconds_per_step"]
+                    timed["work"] = own["flops_per_step"] / cheapest["flops_per_step"]
                 add(f"step-{task}-{lane}", timed)
                 add(f"step-{task}", timed)
                 places = {"place": self.place(task, lane)}

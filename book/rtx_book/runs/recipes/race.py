@@ -36,7 +36,7 @@ Transformers with rotary positions, without and with the short convolution that 
 A step of "DeltaNet up to 2" can turn a direction round. "RNN above attention" is the last control with an RNN on top.
 """
 
-WINDOWED = (*(f"transformer{k}" for k in ("", "-none", "-rotary", "-convolution")), "attention-rnn", "r-transformer")
+WINDOWED = tuple(lane for lane, own in _TABLE["lanes"].items() if own.get("windowed"))
 """Lanes whose state grows with the sequence: they do not run on "stream"."""
 
 _TEXT: dict[str, Any] = {"source": "shakespeare", "length": 64, "held_out": True}
