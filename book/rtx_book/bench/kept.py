@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import json
 import os
 import platform
 import sys
@@ -14,10 +15,11 @@ import torch
 
 import rtx_lib
 from rtx_book.bench import CASES
-from rtx_book.records.records import load_speeds, write_speeds
+from rtx_book.records.records import load_speeds
 from rtx_book.runs.runs import commit
 from rtx_lib.diagnostics.measuring import own_clock
 from rtx_lib.training import check_device
+from rtx_lib.training.checkpoints import in_one_step
 
 
 def measured(case: str, device: str = "cpu", path: Path | None = None) -> list[dict[str, Any]]:
@@ -64,7 +66,10 @@ def keep(case: str, rows: list[dict[str, Any]], device: str, *, commit: str, pat
     date, clock = datetime.date.today().isoformat(), "processor" if own_clock(device) else "wall"
     entry: dict[str, Any] = {"format": 1, "case": case, "date": date, "commit": commit, "versions": _versions()}
     entry |= {"machine": machine(device), "clock": clock, "rows": rows}
-    write_speeds([*load_speeds(path), entry], path)
+    kept = {(one["case"], bool(one["machine"]["gpu"])): one for one in [*load_speeds(path), entry]}
+    text = "".join(json.dumps(kept[key], separators=(",", ":"), allow_nan=False) + "\n" for key in sorted(kept))
+    with in_one_step(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def machine(device: str) -> dict[str, Any]:

@@ -208,10 +208,9 @@ def peers(device: str = "cpu", sizes: Sizes = Sizes(), rounds: int = 7, again: i
 
 def _ready(package: str, sizes: Sizes, x: Tensor, ids: Tensor, device: str) -> Iterator[Any]:
     """Names, ways, kind and error of each duel with a package, once both have run; a line where they cannot."""
-    kind, version = {"torch": "torch.nn", "torch.compile": "ours"}.get(package, "peer"), ""
+    kind = {"torch": "torch.nn", "torch.compile": "ours"}.get(package, "peer")
     try:
-        if package != "torch.compile":
-            version = f"{package} {metadata.version(package).partition('+')[0]}, "
+        version = "" if package == "torch.compile" else f"{package} {metadata.version(package).partition('+')[0]}, "
         duels = list(PEERS[package](sizes, x, ids))
     except (ImportError, metadata.PackageNotFoundError) as why:
         return print(f"{package} is left out: {type(why).__name__}: {why}", file=sys.stderr, flush=True)

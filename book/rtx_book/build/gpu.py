@@ -25,8 +25,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rtx_book.records.records import load_speeds, write_speeds
-
 ROOT = Path(__file__).resolve().parents[3]
 TESTS = ["linear", "recurrence", "matrix_state"]  # of tests/lib/kernels
 # The quick ones first: the last ones may find no time left.
@@ -247,12 +245,17 @@ def merge(out: Path, results: Path) -> int:
     if not (out / "speed.jsonl").is_file():
         print(f"{out} has no speed.jsonl: make gpu writes it")
         return 1
-    path, measured = results / "speed.jsonl", load_speeds(out / "speed.jsonl")
-    for record in measured:
-        card = record["machine"]["gpu"]
-        told = f"{len(record['rows'])} rows, {card}" if card else "measured without a GPU, not taken over"
-        print(f"{record['case']}: {told}")
-    write_speeds([*load_speeds(path), *(record for record in measured if record["machine"]["gpu"])], path)
+    path, kept = results / "speed.jsonl", {}
+    for file in (path, out / "speed.jsonl"):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            record = json.loads(line)
+            card = record["machine"]["gpu"]
+            if file == path or card:
+                kept[record["case"], bool(card)] = record
+            if file != path:
+                told = f"{len(record['rows'])} rows, {card}" if card else "measured without a GPU, not taken over"
+                print(f"{record['case']}: {told}")
+    path.write_text("".join(json.dumps(kept[k], separators=(",", ":")) + "\n" for k in sorted(kept)), encoding="utf-8")
     return 0
 
 

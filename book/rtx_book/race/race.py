@@ -241,9 +241,8 @@ class Race:
                 timed = {"seconds_to_line": spent[lane], "solved": lanes[lane]["solved"], "rank": ranks.get(lane)}
                 if own := costs.get(lane):
                     cheapest = {name: min(cost[name] for cost in costs.values()) for name in own}
-                    timed |= dict(own)
-                    timed["times"] = own["seconds_per_step"] / cheapest["seconds_per_step"]
-                    timed["work"] = own["flops_per_step"] / cheapest["flops_per_step"]
+                    ways = {"times": "seconds_per_step", "work": "flops_per_step"}
+                    timed |= {**own, **{way: own[name] / cheapest[name] for way, name in ways.items()}}
                 add(f"step-{task}-{lane}", timed)
                 add(f"step-{task}", timed)
                 places = {"place": self.place(task, lane)}

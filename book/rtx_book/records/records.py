@@ -117,12 +117,6 @@ def load_speeds(path: Path | None = None) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
-def write_speeds(entries: Iterable[Mapping[str, Any]], path: Path) -> None:
-    """Replace the file of speeds in one step; of a case on a processor, and of one on a GPU, the last entry counts."""
-    kept = {(one["case"], bool(one["machine"]["gpu"])): one for one in entries}
-    _replace(path, _lines(kept[key] for key in sorted(kept)))
-
-
 def load_costs() -> dict[tuple[str, str], dict[str, float]]:
     """What a training step of the race costs, by task and lane; empty if nothing was measured.
 
@@ -255,17 +249,10 @@ def _thinned(record: Record) -> Record:
 def _write(path: Path, records: Iterable[Record]) -> None:
     """Replace a packed file in one step; the same records give the same bytes."""
     rows = ({name: record[name] for name in SCHEMA["properties"] if name in record} for record in records)
+    text = "".join(json.dumps(row, separators=(",", ":"), allow_nan=False) + "\n" for row in rows)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _replace(path, lzma.compress(_lines(rows), preset=6 | lzma.PRESET_EXTREME))
-
-
-def _lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
-    return "".join(json.dumps(row, separators=(",", ":"), allow_nan=False) + "\n" for row in rows).encode()
-
-
-def _replace(path: Path, content: bytes) -> None:
     partial = path.with_name(f".{path.name}.part")
-    partial.write_bytes(content)
+    partial.write_bytes(lzma.compress(text.encode(), preset=6 | lzma.PRESET_EXTREME))
     os.replace(partial, path)
 
 
