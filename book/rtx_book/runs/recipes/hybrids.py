@@ -18,6 +18,12 @@ MIXTURES: dict[str, tuple[str, list[str]]] = {
 }
 """What each stack is, and its layers from the lowest to the highest."""
 
+DEEPER: dict[str, tuple[str, list[str]]] = {
+    "lowest-of-four": ("Three tanh RNNs above attention behind a convolution", ["attention-convolved", *["rnn"] * 3]),
+    "highest-of-four": ("Attention behind a convolution above three tanh RNNs", [*["rnn"] * 3, "attention-convolved"]),
+}
+"""Of four layers one is attention; the same on both tasks."""
+
 SEEDS = tuple(range(20))
 
 # On parity no convolution stands in front of a mixer, and of those with one of their own only Griffin's block keeps it;
@@ -35,17 +41,19 @@ _RATES |= {f"hybrid-recall-{below}-attention": 3e-3 for below in ("rnn", "mamba"
 _RATES["hybrid-recall-attention-delta"] = 3e-3
 
 
-def _hybrid(task: str, mixture: str) -> Recipe:
-    about, layers = MIXTURES[mixture]
-    name = f"hybrid-{task}-{mixture}"
+def _hybrid(task: str, mixture: str, how_long: str = "", steps: int = 600) -> Recipe:
+    about, layers = (MIXTURES | DEEPER)[mixture]
+    name = f"hybrid-{how_long}{task}-{mixture}"
     stack: dict[str, Any] = {"width": 32, "mixer": layers}
     if task == "recall" and "attention-convolved" not in layers:
         stack["kernel_size"] = 4
     elif set(layers) & {*_BARE}:
         stack["options"] = [{"kernel_size": None} if layer in _BARE else {} for layer in layers]
     how = {"model_arguments": stack} | _TASKS[task] | SETTINGS
-    return Recipe(name, f"{about} on {task}", "mixers", task, 600, lr=_RATES.get(name, 1e-2), **how)
+    return Recipe(name, f"{about} on {task}", "mixers", task, steps, lr=_RATES.get(name, 1e-2), **how)
 
 
 RECIPES = [_hybrid(task, mixture) for task in _TASKS for mixture in MIXTURES]
+RECIPES += [_hybrid(task, "rnn-attention", "long-", 3000) for task in _TASKS]
+RECIPES += [_hybrid(task, mixture, "deep-") for task in _TASKS for mixture in DEEPER]
 TRIALS = trials(RECIPES)
