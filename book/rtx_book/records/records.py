@@ -2,7 +2,7 @@
 
 A run writes a file of its own, ``results/runs/<recipe>-s<seed>.json``. ``python -m rtx_book pack`` moves
 those of a sweep into its packed file ``results/<sweep>.jsonl.xz``: JSON lines, one record a line, compressed. There the
-curves are thinned, to four digits, and evaluations along the way have six. ``pandas.read_json(path, lines=True)``
+curves are thinned, to four digits, and evaluations along the way have five. ``pandas.read_json(path, lines=True)``
 opens it.
 
 Whoever reads gets the same nested dicts, wherever a record lies: the form of :data:`SCHEMA`. A recipe that was run with
@@ -44,6 +44,7 @@ PACKED = ".jsonl.xz"
 
 TRIALS = ("rate-", "trial-")  # the starts of the names of trials of learning rates, of whose way little is kept
 CURVES, POINTS, DRAWN = ("step", "loss"), 50, 4
+_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0}]  # for text
 """The curves that are packed, with so many points and digits at most; no page draws that of the gradient's norm."""
 
 
@@ -240,7 +241,7 @@ def _thinned(record: Record) -> Record:
     points = 1 if record["recipe"].startswith(TRIALS) else POINTS
     curves = {name: thin(record["curves"][name], points, 6 if name == "step" else DRAWN) for name in CURVES}
     rows = [
-        {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in row.items()}
+        {name: float(f"{value:.5g}") if isinstance(value, float) else value for name, value in row.items()}
         for row in record["evaluations"]
     ]
     return record | {"curves": curves, "evaluations": rows}
@@ -252,7 +253,7 @@ def _write(path: Path, records: Iterable[Record]) -> None:
     text = "".join(json.dumps(row, separators=(",", ":"), allow_nan=False) + "\n" for row in rows)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.part")
-    partial.write_bytes(lzma.compress(text.encode(), preset=6 | lzma.PRESET_EXTREME))
+    partial.write_bytes(lzma.compress(text.encode(), filters=_FILTERS))
     os.replace(partial, path)
 
 

@@ -1,28 +1,18 @@
 """Recipes of the chapter on looking up and keeping track: stacks of two layers that mix, on parity and on recall."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 from .recipe import Recipe
 from .returns import SETTINGS, trials
 
-MIXTURES: dict[str, tuple[str, list[str]]] = {
-    "attention": ("Attention twice", ["attention", "attention"]),
-    "rnn": ("tanh RNN twice", ["rnn", "rnn"]),
-    "attention-rnn": ("tanh RNN above attention", ["attention", "rnn"]),
-    "rnn-attention": ("Attention above a tanh RNN", ["rnn", "attention"]),
-    "attention-mamba": ("Signed Mamba above attention", ["attention", "mamba-signed"]),
-    "mamba-attention": ("Attention above signed Mamba", ["mamba-signed", "attention"]),
-    "attention-delta": ("DeltaNet up to 2 above attention", ["attention", "delta-net-2"]),
-    "griffin-attention": ("Attention above Griffin's block", ["griffin", "attention"]),
-    "convolved-rnn": ("tanh RNN above attention behind a convolution", ["attention-convolved", "rnn"]),
-}
+_TABLE = json.loads(Path(__file__).with_name("hybrids.json").read_text(encoding="utf-8"))
+MIXTURES: dict[str, tuple[str, list[str]]] = _TABLE["mixtures"]
 """What each stack is, and its layers from the lowest to the highest."""
 
-DEEPER: dict[str, tuple[str, list[str]]] = {
-    "lowest-of-four": ("Three tanh RNNs above attention behind a convolution", ["attention-convolved", *["rnn"] * 3]),
-    "highest-of-four": ("Attention behind a convolution above three tanh RNNs", [*["rnn"] * 3, "attention-convolved"]),
-}
-"""Of four layers one is attention; the same on both tasks."""
+DEEPER: dict[str, tuple[str, list[str]]] = _TABLE["deeper"]
+"""Stacks of four layers, of which one is attention; the same on both tasks."""
 
 SEEDS = tuple(range(20))
 
