@@ -28,7 +28,7 @@ _TASKS: dict[str, dict[str, Any]] = {
 # 0.001 nats of it (tuning.returned): 0.01 where nothing else stands here.
 _RATES = dict.fromkeys(("hybrid-parity-attention", "hybrid-parity-griffin-attention"), 3e-3)
 _RATES |= {f"hybrid-recall-{below}-attention": 3e-3 for below in ("rnn", "mamba", "griffin")}
-_RATES["hybrid-recall-attention-delta"] = 3e-3
+_RATES |= dict.fromkeys(("hybrid-recall-attention-delta", "hybrid-long-recall-rnn-attention"), 3e-3)
 
 
 def _hybrid(task: str, mixture: str, how_long: str = "", steps: int = 600) -> Recipe:
