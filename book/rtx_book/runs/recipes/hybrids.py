@@ -28,6 +28,7 @@ _TASKS: dict[str, dict[str, Any]] = {
 # 0.001 nats of it (tuning.returned): 0.01 where nothing else stands here.
 _RATES = dict.fromkeys(("hybrid-parity-attention", "hybrid-parity-griffin-attention"), 3e-3)
 _RATES |= {f"hybrid-recall-{below}-attention": 3e-3 for below in ("rnn", "mamba", "griffin")}
+_RATES |= {f"hybrid-deep-{task}-highest-of-four": 3e-3 for task in _TASKS}
 _RATES |= dict.fromkeys(("hybrid-recall-attention-delta", "hybrid-long-recall-rnn-attention"), 3e-3)
 
 
