@@ -45,6 +45,6 @@ def _hybrid(task: str, mixture: str, how_long: str = "", steps: int = 600) -> Re
 
 
 RECIPES = [_hybrid(task, mixture) for task in _TASKS for mixture in MIXTURES]
-RECIPES += [_hybrid(task, mixture, "long-", 3000) for task in _TASKS for mixture in ("attention-rnn", "rnn-attention")]
+RECIPES += [_hybrid(task, "rnn-attention", "long-", 3000) for task in _TASKS]
 RECIPES += [_hybrid(task, mixture, "deep-") for task in _TASKS for mixture in DEEPER]
 TRIALS = trials(RECIPES)
