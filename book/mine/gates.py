@@ -48,7 +48,7 @@ def train(model, ids, steps):
     """Truncated backpropagation through time: the text in streams, piece by piece"""
     streams = ids[: len(ids) // STREAMS * STREAMS].view(STREAMS, -1)
     starts = range(0, streams.shape[1] - LENGTH, LENGTH)
-    optimizer, losses, state = torch.optim.Adam(model.parameters(), RATE), [], None
+    optimizer, last, state = torch.optim.Adam(model.parameters(), RATE), [], None
     for step in range(steps):
         t = starts[step % len(starts)]
         logits, state = model(streams[:, t : t + LENGTH], state if t else None)
@@ -57,9 +57,9 @@ def train(model, ids, steps):
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        losses = [*losses[-99:], loss.item()]  # each before its piece was learned
+        last = [*last[-99:], loss.item()]  # each before its piece was learned
         if (step + 1) % 100 == 0 or step + 1 == steps:
-            print(f"step {step + 1}: {sum(losses) / len(losses):.3f} nats a character")
+            print(f"step {step + 1}: {sum(last) / len(last):.3f} nats per character")
 
 
 @torch.no_grad()

@@ -1,4 +1,4 @@
-"""The selective scan: a linear recurrence whose decays, inputs and read-out are made of a few numbers a step.
+"""The selective scan: a linear recurrence whose decays, inputs and read-out are made of a few numbers per step.
 
 A channel d has N states of its own, each with a decay rate. Every step says how much time passes, delta, what is
 written, B, and what is read, C (Gu and Dao 2023, algorithm 2):

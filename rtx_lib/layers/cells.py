@@ -339,7 +339,7 @@ class Readout(nn.Module):
         if hasattr(task := output_size, "output_size"):
             output_size, given, wanted = task.output_size, core.input_size, task.input_size
             if task.vocabulary is None and given != wanted:
-                raise ValueError(f"core must read {wanted} numbers a step, as the task has, got {given}")
+                raise ValueError(f"core must read {wanted} numbers per step, as the task has, got {given}")
             if not (isinstance(core, RNN | LSTM | GRU) and given == task.vocabulary):
                 vocabulary = vocabulary or task.vocabulary
             self.made_with = {"core": core, "output_size": output_size, "vocabulary": vocabulary}  # without the task

@@ -203,6 +203,8 @@ def spread(heights: Sequence[float], gap: float, bottom: float, top: float) -> l
 def provenance(records: Sequence[Record] | Mapping[Any, Sequence[Record]]) -> str:
     """How many runs and seeds a figure shows, as HTML for its caption; folded behind it machine, commits and recipes.
 
+    A recipe is named in a ``<span data-recipe>``, which the book's site makes a link: elsewhere one would lead nowhere.
+
     Parameters
     ----------
     records
@@ -214,7 +216,7 @@ def provenance(records: Sequence[Record] | Mapping[Any, Sequence[Record]]) -> st
         raise ValueError("records must hold at least one record, got none")
     seeds = sorted({int(record["seed"]) for record in records})
     whole = len(seeds) > 5 and seeds[-1] - seeds[0] < len(seeds)
-    named = f"{seeds[0]} to {seeds[-1]}" if whole else ", ".join(map(str, seeds))
+    which = f"{seeds[0]} to {seeds[-1]}" if whole else ", ".join(map(str, seeds))
     steps = sorted({int(record["configuration"]["steps"]) for record in records})
     devices = sorted({f"{r['device']['name']}, {_plural(r['device'].get('threads') or 1, 'thread')}" for r in records})
     commits = sorted({str(record["commit"])[:7] for record in records})
@@ -224,18 +226,16 @@ def provenance(records: Sequence[Record] | Mapping[Any, Sequence[Record]]) -> st
     recipes: dict[str, list[str]] = {}
     for record in records:
         recipes.setdefault(str(record["recipe"]), []).append(f"s{record['seed']}")
-    links = "; ".join(
-        f'<a href="../book/records.html#recipe-{html.escape(recipe)}">{html.escape(recipe)}</a> {" ".join(own)}'
-        for recipe, own in recipes.items()
-    )
+    told = ((html.escape(recipe), " ".join(own)) for recipe, own in recipes.items())
+    named = "; ".join(f'<span data-recipe="{recipe}">{recipe}</span> {own}' for recipe, own in told)
     length = " to ".join(dict.fromkeys(f"{step:,}" for step in (steps[0], steps[-1])))
     least, most = (end(map(len, recipes.values())) for end in (min, max))
     each = (f"{least} to " if least < most else "") + _plural(most, "seed") + " each" * (len(recipes) > 1)
     where = "one processor" if len(devices) == 1 else f"{len(devices)} devices"
     return (
-        f"{_plural(len(records), 'recorded run')} of {length} steps, {each} ({named}), {where}. "
+        f"{_plural(len(records), 'recorded run')} of {length} steps, {each} ({which}), {where}. "
         f"<details><summary>Where they come from</summary>{html.escape(made)}. "
-        f"Records: {links}</details>"
+        f"Records: {named}</details>"
     )
 
 

@@ -85,8 +85,8 @@ class WordPairs:
         self.splits = Rows(draw=self._draw, lay_out=self._lay_out)
 
     def baselines(self) -> dict[str, float]:
-        """Of the best prediction of two hidden words: {"independent loss": 2 ln 8, "pair loss": ln 8}, nats a pair, and
-        {"independent pairs that exist": 1/8}."""
+        """Of the best prediction of two hidden words: {"independent loss": 2 ln 8, "pair loss": ln 8}, nats per pair,
+        and {"independent pairs that exist": 1/8}."""
         nats = math.log(len(CITIES))
         return {"independent loss": 2 * nats, "pair loss": nats, "independent pairs that exist": 1 / len(CITIES)}
 

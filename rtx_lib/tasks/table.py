@@ -141,7 +141,7 @@ class TableTask:
         """
         flat, sizes = read_steps([x] if self.length else x, None)
         if flat.shape[1] != self.input_size:
-            raise ValueError(f"x must have {self.input_size} numbers a step, as in training, got {flat.shape[1]}")
+            raise ValueError(f"x must have {self.input_size} numbers per step, as in training, got {flat.shape[1]}")
         lengths = torch.from_numpy(sizes)
         places, real = _places(lengths.cumsum(0) - lengths, lengths)
         return self._scaled(flat)[places].masked_fill_(~real[..., None], 0), lengths

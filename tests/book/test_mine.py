@@ -147,7 +147,7 @@ def test_a_stage_learns_and_writes(stage, capsys):
     model = getattr(module, STAGES[stage])(len(characters), D)
     before = [parameter.clone() for parameter in model.parameters()]
     module.train(model, torch.tensor([characters.index(c) for c in TEXT[:4000]]), 10)
-    assert re.fullmatch(r"step 10: \d\.\d+ nats a character\n", capsys.readouterr().out)
+    assert re.fullmatch(r"step 10: \d\.\d+ nats per character\n", capsys.readouterr().out)
     assert not any(torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))
     text = module.write(model, characters, "The ", 70)
     assert text.startswith("The ") and len(text) == 74

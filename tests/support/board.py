@@ -6,7 +6,7 @@ LANES = {"rnn": "RNN", "indrnn": "IndRNN", "indrnn-published": "IndRNN, as publi
 TASKS = {
     "adding": {"name": "Adding", "metric": "mse", "line": 0.01, "label": "MSE", "baselines": {"always 1": 1 / 6}},
     "digits": {"name": "Digits", "metric": "accuracy", "line": 0.95, "label": "accuracy", "baselines": {}},
-    "text": {"name": "Text", "metric": "loss", "line": None, "label": "nats a character", "baselines": {}},
+    "text": {"name": "Text", "metric": "loss", "line": None, "label": "nats per character", "baselines": {}},
 }
 
 

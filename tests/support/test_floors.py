@@ -160,9 +160,6 @@ def test_a_planted_import_is_named_with_its_line(tmp_path, file, line, complaint
     assert file.partition("/")[2] in found and complaint in found
 
 
-SERIES = {"statsmodels", "pandas"}
-
-
 @pytest.mark.parametrize(
     "package, heavy",
     [

@@ -5,7 +5,6 @@ An entry names a *situation* in the reader's words, the *advice* as Markdown who
 them (:mod:`rtx_book.records.rules`).
 """
 
-import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from rtx_book.records import measured
 from rtx_book.records.rules import read_entries, truth
 from rtx_book.records.seeds import MIN_SEEDS
 
-MOST_LINKS = 4  # of an entry: a line with more is no longer read
+MOST_NAMED = 4  # of an entry: a line with more is no longer read
 
 
 @dataclass(frozen=True)
@@ -54,14 +53,14 @@ def supported(entry: Advice, records: measured.Records) -> bool:
         return False
 
 
-def told(entry: Advice, records: measured.Records, *, page: str = "../book/records.html") -> str:
-    """The entry as a line of Markdown: its numbers out of the records, with links to some of these."""
+def told(entry: Advice, records: measured.Records) -> str:
+    """The entry as a line of Markdown: its numbers out of the records, some of which are named for the site to link."""
     text = measured.MARK.sub(lambda mark: measured.formatted(measured.value(mark[1], records), mark[2]), entry.advice)
     recipes = dict.fromkeys(measured.split(path, records)[0] for path in entry.ours.values())
     there = [records[recipe][0]["recipe"] for recipe in recipes if not records[recipe][0].get("computed")]
-    links = [f'<a href="{html.escape(page)}#recipe-{recipe}">{recipe}</a>' for recipe in there[:MOST_LINKS]]
+    named = [f'<span data-recipe="{recipe}">{recipe}</span>' for recipe in there[:MOST_NAMED]]
     rest = f"*{entry.situation}* {' '.join(text.split())}"
-    return f"{rest} ({', '.join(links)}{', …' * (len(there) > MOST_LINKS)})" if links else rest
+    return f"{rest} ({', '.join(named)}{', …' * (len(there) > MOST_NAMED)})" if named else rest
 
 
 def guide(records: measured.Records, path: Path | None = None) -> Any:

@@ -31,8 +31,9 @@ def sortable_table(
         The heads.
     rows
         Each of one cell per column. A cell is a text, a number, None where there is nothing, or a tuple (value
-        to sort by, text) or (value, text, link). A column whose values are all numbers is sorted as numbers. A
-        number from 1,000 on is written with separators: a year is better given as (1997, "1997").
+        to sort by, text) or (value, text, recipe), which the site links to the records of that. A column whose
+        values are all numbers is sorted as numbers. A number from 1,000 on is written with separators: a year is
+        better given as (1997, "1997").
     caption
         The table's name.
     note
@@ -57,14 +58,14 @@ def sortable_table(
 
 
 def _cell(cell: Any) -> tuple[Any, str, str | None]:
-    """A cell as what it is sorted by, its text and its link."""
-    value, text, link = (*cell, None)[:3] if isinstance(cell, tuple) else (cell, None, None)
+    """A cell as what it is sorted by, its text and the recipe that it is of."""
+    value, text, recipe = (*cell, None)[:3] if isinstance(cell, tuple) else (cell, None, None)
     if isinstance(value, float) and not math.isfinite(value):
         value = None
     if text is None:
         plain = isinstance(value, bool) or not _is_number([value])
         text = "–" if value is None else str(value) if plain else _number(value)
-    return value, str(text), link
+    return value, str(text), recipe
 
 
 def _is_number(values: Sequence[Any]) -> bool:
@@ -79,9 +80,10 @@ def _number(value: Any) -> str:
 
 def _write(cell: tuple[Any, str, str | None], kind: str, column: int) -> str:
     """One cell: the first of a row is its head."""
-    value, text, link = cell
+    value, text, recipe = cell
     tag, scope = ("th", ' scope="row"') if column == 0 else ("td", "")
     sort = repr(float(value)) if kind == "number" and value is not None else str(value)
     key = "" if value is None else f' data-value="{html.escape(sort)}"'
-    inner = html.escape(text) if link is None else f'<a href="{html.escape(link)}">{html.escape(text)}</a>'
+    inner = html.escape(text)
+    inner = inner if recipe is None else f'<span data-recipe="{html.escape(recipe)}">{inner}</span>'
     return f'<{tag}{scope} class="{kind}"{key}>{inner}</{tag}>'

@@ -114,7 +114,7 @@ def table_rows(race: Race, names: Names, write: Callable[[float], str]) -> list[
             ends = own["low"], f"{write(low)} to {write(high)}"
         lost = f", {own['diverged']} diverged" * bool(own["diverged"])
         told = write(own["median"]) if own["values"] else "diverged"
-        median = own["median"], told, f"../book/records.html#recipe-{first['recipe']}"
+        median = own["median"], told, first["recipe"]
         solved = own["solved"], f"{own['solved']}/{own['seeds']}{lost}"
         time = None if seconds is None else (seconds, f"{seconds:,.0f}")
         work = None if flops is None else (flops, f"{flops / 1e12:.2f}")
@@ -166,8 +166,3 @@ def rank_frames(race: Race, names: Names) -> dict[str, dict[str, list[dict[str, 
             frame = {"amount": told, "said": said, "split": one.split, "ranks": one.rows}
             found.setdefault(names[task], {}).setdefault(kind, []).append(frame)
     return found
-
-
-def csv_link(count: int) -> str:
-    """A link to the file of all runs (:mod:`rtx_book.race.race_csv`), so many rows, as HTML."""
-    return f'<a href="../book/results/race.csv" download="race.csv">All {count:,} runs as one table, race.csv</a>'

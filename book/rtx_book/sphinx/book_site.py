@@ -76,7 +76,8 @@ def finish_page(app: Sphinx, pagename: str, _template: str, context: dict[str, A
 # In the finished pages: the theme prints a second h1 (for paper), docutils gives the bibliography a list role whose
 # items are none, and the arrows in the sidebar that unfold the pages under a page have no name. The theme draws its
 # icons twice, by a font and by 1.5 MB of script that puts pictures in their place: the font does. Without the site's
-# address a link preview says none.
+# address a link preview says none. What a notebook shows names records and files, since links of the site would lead
+# nowhere in Jupyter or Colab: they are made here.
 REPAIRS = (
     (re.compile(r'(id="jb-print-docs-body"[^>]*>\s*)<h1>(.*?)</h1>', re.S), r'\1<p class="print-title">\2</p>'),
     (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
@@ -85,6 +86,8 @@ REPAIRS = (
     (re.compile(r'<meta property="og:url" content="(?!https?:)[^>]*>\n?'), ""),
     (re.compile(r"<script[^>]*/fontawesome\.js[^>]*></script>\n?"), ""),
     (re.compile(r'<link rel="preload"[^>]*/fontawesome\.js[^>]*/?>\n?'), ""),
+    (re.compile(r'<span data-recipe="([^"]+)">(.*?)</span>'), r'<a href="../book/records.html#recipe-\1">\2</a>'),
+    (re.compile(r'<span data-file="([^"]+)">(.*?)</span>'), r'<a href="../book/results/\1" download="\1">\2</a>'),
 )
 # The theme loads Sphinx's search on every page. It goes where previews.py has its own.
 SEARCH = re.compile(r'[ \t]*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js"></script>\n?')

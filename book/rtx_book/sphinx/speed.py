@@ -67,8 +67,8 @@ def table(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         ("Forward alone", "forward_ratio", ratio_text),
         ("Memory", "memory_ratio", lambda value: f"{value:.2f}×"),
         ("Error", "max_error", error_text),
-        ("Milliseconds a step", "seconds_per_step", lambda value: f"{1000 * value:.1f}"),
-        ("MFLOPs a step", "flops_per_step", lambda value: f"{value / 1e6:,.0f}"),
+        ("Milliseconds per step", "seconds_per_step", lambda value: f"{1000 * value:.1f}"),
+        ("MFLOPs per step", "flops_per_step", lambda value: f"{value / 1e6:,.0f}"),
         ("Parameters", "parameters", lambda value: f"{value:,}"),
     ):
         if any(row.get(key) is not None for row in rows):

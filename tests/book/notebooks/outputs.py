@@ -1,5 +1,6 @@
 """What an executed notebook says: its errors, its warnings, and what must be the same in every run."""
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from notebooks.structure import code_cells, source, tags
 
 PROGRESS = re.compile(r"\d+%\|.*?\| *[\d.]+\w?/[\d.]+\w? \[|^\s*\d+\w*it \[")  # tqdm writes to stderr
+LINK = re.compile(r"""(?:\bhref=\\?["']|\]\()(?:\.\.?/|[\w/-]+\.(?:csv|html|ipynb|md))[^\s"')\\]*""")
 
 
 def streams(cell: Mapping[str, Any], name: str) -> str:
@@ -38,12 +40,12 @@ def not_run(notebook: Mapping[str, Any]) -> list[str]:
 
 def warnings(notebook: Mapping[str, Any]) -> list[str]:
     """What cells wrote to stderr, without progress bars."""
-    faults = []
-    for number, cell in enumerate(code_cells(notebook), start=1):
-        for line in re.split(r"[\r\n]+", streams(cell, "stderr")):
-            if line.strip() and not PROGRESS.search(line):
-                faults.append(f"cell {number} wrote to stderr: {line.strip()[:200]}")
-    return faults
+    return [
+        f"cell {number} wrote to stderr: {line.strip()[:200]}"
+        for number, cell in enumerate(code_cells(notebook), start=1)
+        for line in re.split(r"[\r\n]+", streams(cell, "stderr"))
+        if line.strip() and not PROGRESS.search(line)
+    ]
 
 
 def addresses(notebook: Mapping[str, Any]) -> list[str]:
@@ -57,22 +59,22 @@ def addresses(notebook: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def links(notebook: Mapping[str, Any]) -> list[str]:
+    """Links into the site, which nobody can follow who has the notebook alone."""
+    return LINK.findall(json.dumps([cell["outputs"] for cell in code_cells(notebook)]))
+
+
 def results(notebook: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Every cell's code with all that it showed, without progress bars and without cells tagged `timing`.
 
     A widget is named by a random id; what it shows is not compared.
     """
-    kept = []
-    for cell in code_cells(notebook):
-        if tags(cell) & {"timing", "injected-parameters"}:
-            continue
-        shown = [("stdout", streams(cell, "stdout"))]
-        for output in cell["outputs"]:
-            data = output.get("data", {})
-            if data and not any(kind.startswith("application/vnd.jupyter.widget") for kind in data):
-                shown.append(("data", data))
-        kept.append((source(cell), shown))
-    return kept
+
+    def shown(cell: Mapping[str, Any]) -> list[Any]:
+        every = (output.get("data", {}) for output in cell["outputs"])
+        return [streams(cell, "stdout"), *(data for data in every if "jupyter.widget" not in " ".join(data))]
+
+    return [(source(c), shown(c)) for c in code_cells(notebook) if not tags(c) & {"timing", "injected-parameters"}]
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:

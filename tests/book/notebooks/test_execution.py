@@ -23,7 +23,7 @@ def test_notebook_runs(name):
     assert execution.returncode == 0, execution.text
     notebook = read(execution.folder / f"{name}.ipynb")
     assert not outputs.errors(notebook) + outputs.not_run(notebook)
-    assert not outputs.warnings(notebook) + outputs.addresses(notebook)
+    assert not outputs.warnings(notebook) + outputs.addresses(notebook) + outputs.links(notebook)
     assert not displayed.numbers_missing(notebook) + displayed.text_without_figure(notebook)
     assert execution.took[name]["cpu"] > 0, "reported at the end of the run, and judged by nobody"
 
@@ -100,11 +100,7 @@ def executed(*cells):
     return {"cells": made}
 
 
-def stderr(text):
-    return v4.new_output("stream", name="stderr", text=text)
-
-
-def test_another_number_is_seen_unless_it_is_a_time():
+def test_another_number_is_seen_unless_it_is_a_time_and_so_is_a_link_into_the_site():
     def run(text, *marks):
         return executed(("print(x)", [v4.new_output("stream", text=text)], list(marks)))
 
@@ -116,3 +112,5 @@ def test_another_number_is_seen_unless_it_is_a_time():
     assert outputs.differences(show("<svg>1</svg>"), show("<svg>2</svg>"))
     assert not outputs.differences(run("3.1 s", "timing"), run("3.2 s", "timing"))
     assert outputs.differences(run("0.25"), v4.new_notebook())
+    assert outputs.links(show('<a href="../book/a.html#b">')) and outputs.links(show("[a](b.ipynb)"))
+    assert not outputs.links(show('<a href="https://a.org/b.html">, <use href="#c"/>, [d](#e), <i>f[0](g)</i>'))

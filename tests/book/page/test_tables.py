@@ -4,7 +4,7 @@ import re
 
 from rtx_book.page.tables import plain_table, sortable_table
 
-ROWS = [["GRU", (0.5, "0.5 [0.4, 0.6]"), None], ["LSTM", None, ("record", "s0 <1>", "../results/a.json")]]
+ROWS = [["GRU", (0.5, "0.5 [0.4, 0.6]"), None], ["LSTM", None, ("record", "s0 <1>", "adding-gru")]]
 
 
 def test_without_a_script_it_is_a_plain_table() -> None:
@@ -13,7 +13,7 @@ def test_without_a_script_it_is_a_plain_table() -> None:
     heads = re.findall(r'<th scope="col" class="(\w+)" aria-sort="none"><button type="button">(\w+)', text)
     assert heads == [("text", "model"), ("number", "MSE"), ("text", "record")]
     rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", text)[1:]]
-    assert rows == [["GRU", "0.5 [0.4, 0.6]", "–"], ["LSTM", "–", '<a href="../results/a.json">s0 &lt;1&gt;</a>']]
+    assert rows == [["GRU", "0.5 [0.4, 0.6]", "–"], ["LSTM", "–", '<span data-recipe="adding-gru">s0 &lt;1&gt;</span>']]
     assert re.findall(r'data-value="([^"]*)"', text) == ["GRU", "0.5", "LSTM", "record"]
     assert text.count('scope="row"') == 2 and 'tabindex="0"' in text
     assert "http" not in text and "<script" not in text and " id=" not in text

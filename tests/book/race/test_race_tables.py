@@ -49,7 +49,7 @@ def test_rows_of_the_table(race):
     rows = tables.table_rows(race, NAMES, lambda value: f"{value:.4g}")
     assert {len(row) for row in rows} == {len(tables.COLUMNS)}
     assert [row[:2] for row in rows] == [["One", "Digits"], ["Two", "Digits"], ["One", "Adding"], ["Two", "Adding"]]
-    assert rows[0][2:5] == [(0.96, "0.96", "../book/records.html#recipe-race-x"), (0.95, "0.95 to 0.97"), (3, "3/3")]
+    assert rows[0][2:5] == [(0.96, "0.96", "race-x"), (0.95, "0.95 to 0.97"), (3, "3/3")]
     assert rows[0][5:] == [50, (1.0, "1"), (200e12, "200.00"), 0.01]
     assert rows[1][4] == (0, "0/3, 1 diverged") and rows[1][5:8] == [None, None, None], "it never got there"
     assert rows[2][3] == (0.001234, "0.0012 to 0.0031"), "ends of errors have two digits"

@@ -165,6 +165,12 @@ def test_a_title_is_not_said_twice_and_a_preview_has_no_relative_address():
     assert book_site.repaired("<title>Gates &#8212; A book</title>") == "<title>Gates &#8212; A book</title>"
 
 
+def test_a_page_links_what_a_notebook_only_names():
+    text = book_site.repaired('<span data-recipe="a">1</span><span data-file="b.csv">b</span><span>c</span>')
+    links = '<a href="../book/records.html#recipe-a">1</a><a href="../book/results/b.csv" download="b.csv">b</a>'
+    assert text == f"{links}<span>c</span>"
+
+
 def test_all_runs_of_the_race_are_one_file_beside_the_records(tmp_path):
     runs = [whole(f"race-digits-gru-{lr:g}", seed) for lr in (0.01, 1e-5) for seed in (0, 1)]
     for run in runs:

@@ -47,7 +47,7 @@ def test_numbers_are_short():
 def test_what_a_row_lacks_is_a_dash_and_what_all_lack_no_column():
     whole = {"forward_ratio": 1.25, "memory_ratio": 0.5, "seconds_per_step": 0.0123}
     shown = speed.table([ROW | {"max_error": 3.5e-7} | whole, ROW | {"max_error": None}])
-    assert shown["head"] == [*("Variant", "Ratio", "Forward alone", "Memory", "Error", "Milliseconds a step")]
+    assert shown["head"] == [*("Variant", "Ratio", "Forward alone", "Memory", "Error", "Milliseconds per step")]
     first, second = (one["texts"] for one in shown["rows"])
     assert first[2:] == ["1.25×", "0.50×", "3.5e-07", "12.3"] and second[2:] == ["–"] * 4
 

@@ -178,7 +178,7 @@ def test_a_readout_takes_its_sizes_from_the_task(core, width, embedded):
     assert model(torch.tensor([[6, 0]]))[0].shape == (1, 2, 7)
     assert getattr(model.embedding, "embedding_dim", None) == embedded
     task.vocabulary, task.input_size = None, 5
-    with pytest.raises(ValueError, match=f"core must read 5 numbers a step, as the task has, got {width}"):
+    with pytest.raises(ValueError, match=f"core must read 5 numbers per step, as the task has, got {width}"):
         Readout(core, task)
 
 

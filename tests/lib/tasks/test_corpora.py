@@ -203,6 +203,3 @@ def test_other_arguments_that_are_not_allowed(files) -> None:
         documents("subj", ("ptb",))
     with pytest.raises(ValueError, match=r"split must be one of .*, got 'dev'"):
         sentences("ptb", split="dev")
-
-
-READ = ("subj", "trec", "wikitext2", "masc", "ud_ewt", "conll2000", "senseval")

@@ -185,7 +185,7 @@ def test_new_sequences_and_a_task_without_its_data(task):
     assert [len(part) for part in labels] == lengths.tolist() if task.every else type(labels[0]) in (str, float)
     with pytest.raises(ValueError, match=r"task must hold data for this, got 'table-.*' as loaded from a file"):
         kept.batch("train", 2, generator())
-    with pytest.raises(ValueError, match="x must have 2 numbers a step, as in training, got 1"):
+    with pytest.raises(ValueError, match="x must have 2 numbers per step, as in training, got 1"):
         task.encode([[1, 2, 3]])
 
 

@@ -128,7 +128,7 @@ RTX.part('widget-gates', (RTX) => {
     const biases = Array.from({length: 33}, (_, k) => k / 4), place = el('strong'), words = el('p', {className: 'live-task'})
     const say = (b) => {
       const keep = 1 / (1 + Math.exp(-b)), half = RTX.halfLife(keep)
-      const kept = brief ? `keeps ${keep.toFixed(3)} a step` : `${b}: keeps ${keep.toFixed(3)}`
+      const kept = brief ? `keeps ${keep.toFixed(3)} per step` : `${b}: keeps ${keep.toFixed(3)}`
       return `${kept}, half-life ${half.toFixed(half < 10 ? 1 : 0)} steps`
     }
     const given = el('label', {className: 'live-select'}, el('span', {}, 'follow what was written at step'),
