@@ -8,12 +8,12 @@ from support.helpers import ROOT
 
 LISTS = re.split(r"^## .+\n", (ROOT / "book" / "style.md").read_text(encoding="utf-8"), flags=re.M)
 NEVER, TWICE = (re.findall(r"^- `([^`]+)`(?: ~~(.+?)~~ → \*(.+?)\*)?", own, flags=re.M) for own in LISTS[1:])
-PAGES = [p for kind in ("notebooks/[a-z]*.ipynb", "book/*.md", "book/[cdgm]*.yml") for p in sorted(ROOT.glob(kind))]
+KINDS = ("notebooks/[a-z]*.ipynb", "book/*.md", "book/[cdgm]*.yml", "book/rtx_book/checks/**/*.[my]*[dl]")
+PAGES = [p for kind in KINDS for p in sorted(ROOT.glob(kind))]
 OTHER = re.compile(r"^(`{3,}).*?^\1[ \t]*$|\$\$.*?\$\$|\$[^$\n]*\$|`[^`\n]*`|(?<=\])\([^)\s]*\)|<[^>]+>", re.M | re.S)
 
 
 def prose(path):
-    """What a page says, without code, formulas and addresses."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".ipynb":
         text = "\n\n".join("".join(c["source"]) for c in json.loads(text)["cells"] if c["cell_type"] == "markdown")

@@ -72,14 +72,14 @@ def check_convert(answer: Callable[[Weights], Weights]) -> None:
     compare(flat([given[name] for name in names]), changed(1), slips)
 
 
-@exercise("Right: the linear path stands outside the tanh.")
+@exercise("Right: the linear path stays outside the tanh.")
 def check_lgru(answer: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]) -> None:
     """``answer(a, u, r, l, H)`` must be the L-GRU's candidate: tanh(a + r * u) + l * H, a = W_xh x and u = W_hh h."""
     a, u, r, l, linear = draw(3, (5, 4))[0]  # noqa: E741
     tanh, r, l = torch.tanh, r.sigmoid(), l.sigmoid()  # noqa: E741
     twice = tanh(a + u + l * linear + r * u)
     slips = {
-        "the linear path stands inside the tanh, where it is no longer linear": tanh(a + r * u + l * linear),
+        "the linear path is inside the tanh, where it is no longer linear": tanh(a + r * u + l * linear),
         "the old state enters twice, the linear path inside the tanh: this is the notes' expanded line": twice,
         "the gate l is missing: it says how much of H(x) passes": tanh(a + r * u) + linear,
         "the reset gate belongs to what comes from the old state, not to the input": tanh(r * a + u) + l * linear,

@@ -122,7 +122,7 @@ def _slips(f: Clamp, g: Clamp) -> dict[str, tuple[float, ...]]:
     (a, u, *ends), images = _right(f, g), [g[0] + g[1] * end for end in f[2:]]
     uncarried = "the ends of f were cut to those of g, not carried through g first, to a_g + u_g lo and a_g + u_g hi"
     return {
-        "the order is wrong: f acts first, then g, though g stands first": _right(g, f),
+        "the order is wrong: f acts first, then g, though g is named first": _right(g, f),
         "a negative u turns the ends around: the image of hi is then the lower one": (a, u, *_clip(images, g)),
         "the ends of f are missing: f's floor and ceiling pass through g as well": (a, u, *g[2:]),
         "the ends of g are missing: clamp the images of f's ends to them": (a, u, *sorted(images)),

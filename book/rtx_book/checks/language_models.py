@@ -23,7 +23,7 @@ _MERGES: list[Pair] = [(a, b) for a, b in map(str.split, ("e r", "h er", "t h", 
 _WORDS = ("there", "these", "ertheres", "lower", "aaaaa", "x", "ererth")
 
 
-@exercise("Right: at each turn the pair that was learned first, wherever it stands.")
+@exercise("Right: at each turn the pair that was learned first, wherever it occurs.")
 def check_encode(answer: Callable[[list[str], list[Pair]], list[str]]) -> None:
     """``answer(word, merges)`` must be the pieces of a word, a list of letters, by merges in the order of learning."""
     ranks = {pair: rank for rank, pair in enumerate(_MERGES)}
@@ -51,15 +51,15 @@ def check_encode(answer: Callable[[list[str], list[Pair]], list[str]]) -> None:
 
     order = "at each turn the pair that was learned first is joined"
     one_turn = "this stops after one turn: what was joined may be half of another pair"
-    by_place = f"this joins the leftmost pair that is a merge: {order}, which may stand further right"
+    by_place = f"this joins the leftmost pair that is a merge: {order}, which may be further right"
     by_rank = ranks.__getitem__
     slips: dict[str, Callable[[list[str]], list[str]]] = {
-        "the word came back as it was: the list `word` holds letters that stand side by side": list,
+        "the word came back as it was: the list `word` holds letters side by side": list,
         by_place: partial(joined, choose=lambda found: found[0]),
         f"this takes the longest piece that fits, from the left: {order}, whatever it is part of later": longest,
         f"this joins the pair that was learned last: {order}": partial(joined, choose=partial(max, key=by_rank)),
         one_turn: partial(joined, choose=partial(min, key=by_rank), turns=1),
-        "a pair is joined wherever it stands in the word, and this does it in one place": in_one_place,
+        "a pair is joined wherever it occurs in the word, and this does it in one place": in_one_place,
     }
     cases = [([*word],) for word in _WORDS]
     compare_cases(lambda word: answer(word, [*_MERGES]), lambda word: merge(word, ranks), slips, cases)

@@ -37,7 +37,7 @@ def check_seen(answer: Callable[[Tensor], Tensor]) -> None:
             by_place: order[None] < order[:, None],
             "rows and columns are exchanged: row i asks, column j is seen": seen.T,
             "a query never sees its own word: that is the content stream's mask": rank[None] <= rank[:, None],
-            "this is the contrary: a word sees what comes before it in the order, not behind it": ~seen,
+            "this is the contrary: a word sees what comes before it in the order, not after it": ~seen,
             "this is the mask from left to right, whatever the order": index[None] < index[:, None],
         }
     compare_together(masks)

@@ -77,7 +77,7 @@ def check_slopes(answer: Callable[[int], Tensor]) -> None:
         slips = {
             "the first slope is 1: heads count from 1 here, so that the first one is 2^(-8/H)": 2.0 ** (-8 * share),
             "this is right for 8 heads alone: the exponent is -8h/H, so that the last slope is always 2^-8": 2.0**-h,
-            "slopes are positive: the minus sign stands in the bias, -m_h (i - j)": -right,
+            "slopes are positive: the minus sign belongs to the bias, -m_h (i - j)": -right,
             "the order is reversed: head 1 has the steepest slope": right.flip(0),
             equal: 1 - share,
             "the base is 2, not e": torch.exp(-8 * h / heads),
@@ -100,7 +100,7 @@ def check_relative_shift(answer: Callable[[Tensor], Tensor]) -> None:
             "the rows move to the right; the first one must move by T - 1 to the left": shifted(x, -places),
             short: shifted(x, (places - 1).clamp(min=0)),
             "all rows moved alike: row i moves by T - 1 - i": x.roll(1 - rows, dims=1),
-            "the column of zeros stands behind: it must stand in front": padded[rows:].view(rows, columns),
+            "the column of zeros comes last: it must come first": padded[rows:].view(rows, columns),
             "the first row of the longer view was kept: drop it, not the last one": longer[: rows * columns].view_as(x),
         }
         compare(answer(x.clone()), shifted(x, places), slips, seen=seen)

@@ -30,12 +30,12 @@ def check_windows(answer: Callable[[Tensor, int], Tensor]) -> None:
 
     right = cut(2)
     slips = {
-        "the last two axes are exchanged: unfold puts the window last, it has to stand before D": right.mT,
+        "the last two axes are exchanged: unfold puts the window last, it has to come before D": right.mT,
         "the windows begin at their step: they show it the future": cut(0, 2),
         "the windows are centred on their step: they show it one step of the future": cut(1, 1),
         "the windows end one step too early: the input of the step itself is the last": cut(3),
         "the windows run backwards: the oldest input comes first": right.flip(2),
-        "zeros stand before the start, not the first input again": cut(2, mode="replicate"),
+        "zeros come before the start, not the first input again": cut(2, mode="replicate"),
     }
     compare(answer(x.clone(), M), right, slips)
 
@@ -86,7 +86,7 @@ def check_order(answer: str) -> None:
     z, f, b, c, s = (order.index(letter) for letter in "zfbcs")
     assert f < b, "the backward pass needs a loss: forward comes first"
     assert b < s, "the step is made before the backward pass: it uses the gradient of another batch, or none"
-    assert not b < z < s, "zero_grad stands between the backward pass and the step: it takes the gradient away"
+    assert not b < z < s, "zero_grad comes between the backward pass and the step: it takes the gradient away"
     late = "it scales the gradients of the batch before, which no step uses"
     if z < c:
         late = "the gradients that it sees are zero or None. This is the order of the authors' music script"

@@ -41,7 +41,7 @@ def check_interval(answer: Callable[..., Sequence[float]]) -> None:
             "the median is taken over the draws: each draw, a row, has a median of its own": by_draw,
             "what lies outside is cut off on each side: half of it belongs on each": ends(medians, 1 - level, level),
             "the ends are one-sided: one half of what lies outside belongs on each side": ends(medians, 0, level),
-            "the ends stand in the wrong order": right.flip(0),
+            "the ends are in the wrong order": right.flip(0),
             "this is the interval of a normal distribution: take quantiles of the medians": normal,
             "this interval is of the values themselves, not of their median": ends(drawn.ravel()),
         }

@@ -54,7 +54,7 @@ def check_backward_states(function: Callable[[Tensor, Tensor], Tensor]) -> None:
     right, forward, transposed = run(z.flip(1), weight).flip(1), run(z, weight), run(z.flip(1), weight.T).flip(1)
     slips = {
         "the state at t reads the one at t-1: this is the forward direction; begin at the last step": forward,
-        "the states stand in the order in which they were made: turn them so that h[:, 0] is h_1": right.flip(1),
+        "the states are in the order in which they were made: turn them so that h[:, 0] is h_1": right.flip(1),
         "no state depends on another: add W_hh h_{t+1} inside the tanh": torch.tanh(z),
         "W_hh is transposed: for row vectors W_hh h is written h @ W_hh.T": transposed,
     }

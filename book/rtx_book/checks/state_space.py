@@ -36,7 +36,7 @@ def check_swing(answer: Callable[[float, float], complex]) -> None:
         "a whole turn is 2 pi, not pi": torch.complex(fades, turns / 2),
         "1/e would be left of it; half is left after ln 2 of a time constant": torch.complex(-1 / half, turns),
         "these are the factor of a step, exp(A); asked for is A": right.exp(),
-        "the two times stand in each other's place": torch.complex(-math.log(2) / period, 2 * math.pi / half),
+        "the two times are exchanged": torch.complex(-math.log(2) / period, 2 * math.pi / half),
     }
     if (given - right.conj()).abs().max() > 1e-6:  # it may turn the other way round
         parts = {message: torch.view_as_real(slip) for message, slip in slips.items()}
@@ -89,7 +89,7 @@ def check_scan(answer: Scan) -> None:
 
     found = as_tensor(answer(*(part.clone() for part in (u, delta, A, B, C))))
     slips = {
-        "B and C stand in each other's place": scan(B=C, C=B),
+        "B and C are exchanged": scan(B=C, C=B),
         "y is read after the input was written": scan(early=True),
         "what is written is Delta B u, not B u": scan(u=u / delta),
         "what is kept is exp(Delta A), and A is below 0 already": scan(A=-A),

@@ -64,7 +64,7 @@ def check_masks(answer: Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]
         compare(mask.expand(size), right.expand(size), whole, seen=real.expand(size), case=f"{name}: ")
 
 
-@exercise("Right: x + f(LN(x)) before, LN(x + f(x)) behind.")
+@exercise("Right: x + f(LN(x)) before, LN(x + f(x)) after.")
 def check_sublayer(answer: Callable[[Tensor, Callable[[Tensor], Tensor], Callable, str], Tensor]) -> None:
     """``answer(x, f, norm, where)`` must be x + f(norm(x)) for "pre" and norm(x + f(x)) for "post"."""
     weight, x = draw(7, (6, 6), (2, 3, 6))
@@ -81,7 +81,7 @@ def check_sublayer(answer: Callable[[Tensor, Callable[[Tensor], Tensor], Callabl
         "'pre' and 'post' are exchanged": post,
         "the way around is missing: f(norm(x)) alone forgets x": f(norm(x)),
         "the way around leads past the norm: add x itself, not norm(x)": norm(x) + f(norm(x)),
-        "the norm has to stand before f, not behind it": x + norm(f(x)),
+        "the norm has to come before f, not after it": x + norm(f(x)),
         "there is no norm": x + f(x),
     }
     slips_of_post = {

@@ -28,7 +28,7 @@ BORDER = judged("border")
 """What the last exercise asks: whether it is so, and why."""
 
 
-@exercise("Right: row i moves T - 1 - i places to the left, so that each score stands at its key.")
+@exercise("Right: row i moves T - 1 - i places to the left, so that each score is at its key.")
 def check_shift(answer: Callable[[Tensor], Tensor]) -> None:
     """``answer(x)`` must move scores by distance, x (..., T, S), to their keys: (..., T, S).
 
@@ -75,8 +75,8 @@ def _shifts(answer: Callable[[Tensor], Tensor], T: int, M: int, case: str) -> di
         "row i moves one place too many": shifted(x, T - row),
         "all rows move by the same: the distance of a key depends on its query": shifted(x, T - 1 - 0 * row),
         "the last of the rows of T is dropped: it is the first, which holds nothing needed": stacked(1, 0, 0),
-        "the zeros are put behind: the column of zeros comes first": stacked(0, 1, 1),
-        "the zeros are put behind, and the last row is dropped": stacked(0, 1, 0),
+        "the zeros are put at the end: the column of zeros comes first": stacked(0, 1, 1),
+        "the zeros are put at the end, and the last row is dropped": stacked(0, 1, 0),
     }
 
 
@@ -109,16 +109,16 @@ def check_update_memory(answer: Callable[[Tensor | None, Tensor, int], Tensor]) 
         slips = {
             f"all {M + T} positions are kept: the memory would grow with every segment": both,
             "only the new segment is kept: what fits of the old memory stays in front of it": new[:, -length:],
-            "this is the old memory: the new segment comes behind it": old,
+            "this is the old memory: the new segment comes after it": old,
             "these are the first positions: the memory keeps the last": both[:, :length],
-            "the new stands in front of the old": turned[:, -length:],
-            "the new stands in front of the old, and the first are kept": turned[:, :length],
+            "the new is put in front of the old": turned[:, -length:],
+            "the new is put in front of the old, and the first are kept": turned[:, :length],
             "the positions run backwards": right.flip(1),
         }
         compare(given, right, slips)
 
 
-@exercise("Right: every query sees the same number of keys, wherever in its segment it stands.")
+@exercise("Right: every query sees the same number of keys, wherever in its segment it is.")
 def check_same_length_mask(answer: Callable[[int, int, int], Tensor]) -> None:
     """``answer(queries, past, length)`` must be bool (T, past + T), True where query i sees key j.
 
@@ -145,7 +145,7 @@ def check_same_length_mask(answer: Callable[[int, int, int], Tensor]) -> None:
             "the window is missing: this is the causal mask, later queries see more": between(0 * i - past, i),
             f"{by_memory}: they differ while the memory fills": between(i - past + 1, i),
             f"{by_memory}, and is one too many": between(i - past, i),
-            "the keys are counted as if no memory stood before them": between(i - length + 1, i, j + past),
+            "the keys are counted as if no memory came before them": between(i - length + 1, i, j + past),
             "all queries begin at the same key: the window moves with its query": between(0 * i - length + 1, i),
             "only the memory is cut, not the segment: the window moves with its query": between(0 * i - length, i),
         }
@@ -161,7 +161,7 @@ def check_reach(answer: Callable[[int, int, int], int]) -> None:
     """
     cases = [(1, 4, 4), (2, 4, 4), (3, 8, 4), (3, 0, 4), (3, 2, 4), (2, 6, 4), (4, 5, 1), (3, 1, 5)]
     whatever = "each layer reaches by the memory, whatever the segment's length"
-    again = "every layer adds the segment again: only the last position of the last segment stands at its end"
+    again = "every layer adds the segment again: only the last position of the last segment is at its end"
     inside = "right for a memory of whole segments; else its oldest row looked back from the start of its own segment"
     itself = "the segment itself counts too: its last position looks back T - 1 before the memory begins"
     slips = {

@@ -43,7 +43,7 @@ def check_jacobian(answer: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
         "the slope belongs to step j: use the new state, 1 - h_j^2, not the old one": slope(before) @ weight,
         "f' was taken at the old state h_{j-1}; it belongs at the pre-activation, where it is 1 - h_j^2": at_old,
         "f' was taken at the state h_j, so tanh was applied twice; at the pre-activation it is 1 - h_j^2": at_new,
-        "the diagonal matrix stands on the wrong side: the slope scales the rows of W_hh": weight @ slope(after),
+        "the diagonal matrix is on the wrong side: the slope scales the rows of W_hh": weight @ slope(after),
         "the square is missing: the slope of tanh is 1 - h^2": torch.diag(1 - after) @ weight,
         "the slope is missing: this is the linear network's Jacobian": weight,
     }

@@ -81,7 +81,7 @@ SLIPS = {
         (lambda x: rolled(x, lambda i, rows: rows - 1 - i), "to the right"),
         (lambda x: rolled(x, lambda i, rows: min(0, i + 2 - rows)), "one place short"),
         (lambda x: x.roll(1 - len(x), 1), "moved alike"),
-        (lambda x: torch.cat([x, x.new_zeros(len(x), 1)], 1).flatten()[len(x) :].view(x.shape), "stands behind"),
+        (lambda x: torch.cat([x, x.new_zeros(len(x), 1)], 1).flatten()[len(x) :].view(x.shape), "zeros comes last"),
         (lambda x: pad_and_view(x, slice(-1)), "was kept"),
     ],
     checks.check_slip: [("a", "between -1 and 1"), ("b", "still differ"), ("d", "no end"), ("e", "one of a, b, c, d")],

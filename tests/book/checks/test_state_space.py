@@ -37,7 +37,7 @@ SLIPS = {
         (lambda p, h: complex(-math.log(2) / h, math.pi / p), "not pi"),
         (lambda p, h: complex(-1 / h, 2 * math.pi / p), "1/e"),
         (lambda p, h: cmath.exp(swing(p, h)), "asked for is A"),
-        (lambda p, h: swing(h, p), "each other's place"),
+        (lambda p, h: swing(h, p), "are exchanged"),
         (lambda p, h: 1, "none of the usual slips"),
     ],
     checks.check_discretised: [
@@ -52,7 +52,7 @@ SLIPS = {
         (lambda v: v, "must return three"),
     ],
     checks.check_scan: [
-        (lambda u, delta, A, B, C: scan(u, delta, A, C, B), "each other's place"),
+        (lambda u, delta, A, B, C: scan(u, delta, A, C, B), "are exchanged"),
         (lambda *given: scan(*given, first="read"), "after the input was written"),
         (lambda *given: scan(*given, write=lambda delta, B: B), "Delta B u"),
         (lambda *given: scan(*given, keep=lambda delta, A: (-delta * A).exp()), "below 0 already"),

@@ -98,8 +98,8 @@ FAULTS = {
     "": "Nothing is typed.",
     "a1 b?": "Letters go from a to z, digits from 0 to 9, and “?” is neither.",
     "a1 🙂": "Letters go from a to z, digits from 0 to 9, and “🙂” is neither.",
-    "4a": "A digit stands behind its letter, and “4” at place 1 stands behind none.",
-    "a1 2": "A digit stands behind its letter, and “2” at place 3 stands behind none.",
+    "4a": "A digit comes after its letter, and “4” at place 1 comes after none.",
+    "a1 2": "A digit comes after its letter, and “2” at place 3 comes after none.",
     "a" * 65: "At most 64 letters and digits are read, not 65.",
 }
 

@@ -43,7 +43,7 @@ RTX.part('widget-lookup', (RTX) => {
       return !all.length ? 'Nothing is typed.'
         : all.length > MOST ? `At most ${MOST} letters and digits are read, not ${all.length}.`
         : other ? `Letters go from a to ${letters.at(-1)}, digits from 0 to ${digits.at(-1)}, and “${other}” is neither.`
-        : lone >= 0 ? `A digit stands behind its letter, and “${all[lone]}” at place ${lone + 1} stands behind none.` : ''
+        : lone >= 0 ? `A digit comes after its letter, and “${all[lone]}” at place ${lone + 1} comes after none.` : ''
     }
 
     // ---- the model reads
