@@ -63,7 +63,7 @@ BREAK = re.compile(r"(?<=[.!?:])\s+(?=[A-Z*\[<(])|\n(?=\||- )")
 # An instruction's number is the author's choice, unless it goes on to say what comes of it.
 VERBS = "add|choose|do so|let|move|press|put|set|take|tick|write"
 INSTRUCTION = re.compile(rf"(?is)\W*(?:In \*[^*]+\*, |Then |Now )?(?:{VERBS})\b(?!.*(?:\b(?:our|we|where)\b|: then))")
-BLOCKS, QUIET = (re.compile(_TOLD[name]) for name in ("blocks", "quiet"))
+BLOCKS, QUIET, LOOKS = (re.compile(_TOLD[name]) for name in ("blocks", "quiet", "looks"))
 
 
 class Sentence(NamedTuple):
@@ -157,7 +157,7 @@ def sentences(page: str, cells: Sequence[tuple[str, str]], statements: Sequence[
         All of the book; those of other pages support nothing here.
     """
     said = [(BREAK.split(" ".join(one.says.split())), one) for one in statements if page in (one.chapter, one.page)]
-    code = {place: sources(place + 1, text) for place, (kind, text) in enumerate(cells) if kind == "code"}
+    code = {n: sources(n + 1, LOOKS.sub(r"\1=None", text)) for n, (kind, text) in enumerate(cells) if kind == "code"}
     texts = [(place, BLOCKS.sub("", text)) for place, (kind, text) in enumerate(cells) if kind == "markdown"]
     sets = {place: asked(text) for place, (kind, text) in enumerate(cells) if kind == "markdown"}
     made = [(kind.split()[0], kind, digits(text.replace(",", ", "))) for kind, text in cells if " " in kind]

@@ -8,7 +8,7 @@ from support.helpers import ROOT
 from rtx_book.claims import support
 from rtx_book.claims.statements import Statement
 
-CODE = """steps, share = 1_500, 0.25
+CODE = """steps, share, figure = 1_500, 0.25, dict(figsize=(5.8, 3))
 evidence.finding("one-wall", "It ends above 0.15 with four seeds.", last, "> 0.31")"""
 MADE = [("program steps.py", "times = 23"), ("finding one-late", "It comes after 0.77."), ("finding one-other", "0.66")]
 FAR = [("code", "assert error < 1e-12 and T == 77"), ("code", "width = 640"), ("markdown", "")]
@@ -47,7 +47,7 @@ def test_every_kind_of_support_is_seen(text, kind):
 @pytest.mark.parametrize(
     ("text", "bare"),
     [
-        ("It ends at 12.34.", ["12.34"]),
+        ("It ends at 12.34 or 5.8.", ["12.34", "5.8"]),  # the size of a figure
         ("It ends at 0.2 or 15.", ["0.2", "15"]),  # parts of other numbers
         ("It has 98 parts.", ["98"]),  # far away, and no number there
         ("It held in 3 of 5 tries, after 1,500 steps.", ["3", "5"]),
