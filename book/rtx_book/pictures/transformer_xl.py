@@ -31,7 +31,7 @@ from rtx_lib.plots.style import CYCLE, GREY, INK, literal, look
 # ------------------------------------------------------------------------------------------------ memory
 
 
-_LOSS = "loss (nats per character)"
+_LOSS, _TOP = "loss (nats per character)", ("data", "axes fraction")
 
 
 def memory_look(name: str, index: int) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def draw_position_losses(
             bands(ax, curve, label, steps=np.arange(1, length + 1) + r * length, **memory_look(name, index))
     for border in range(length, repeats * length, length):
         ax.axvline(border + 0.5, color=INK, linewidth=1.3, linestyle=(0, (2, 2)), label="_border")
-        name_at(ax, "border", (border + 0.5, 1), (0, 3), ("data", "axes fraction"), ha="center")
+        name_at(ax, "border", (border + 0.5, 1), (0, 3), _TOP, ha="center")
     marks = (1, *(round(length * part / 4) for part in (1, 2, 3)))
     places = {r * length + mark: str(mark) for r in range(repeats) for mark in marks} | {repeats * length: str(length)}
     ax.set_xticks(list(places), list(places.values()))
@@ -89,15 +89,16 @@ def draw_costs(lengths: Sequence[int], ratios: Mapping[str, Any], published: Map
         Ratios by attention length from Dai et al. 2019, drawn as hollow diamonds.
     """
     curves = several("ratios", ratios, "[runs]", len(lengths))
-    fig, ax = plt.subplots(figsize=(5.8, 4.2))
+    fig, ax = plt.subplots(figsize=(5.8, 4.0))
     ax.set(xscale="log", yscale="log")
-    ax.margins(x=0.08)
+    at, side = (len(lengths) // 2, "right") if len(lengths) > 3 else (0, "left")
     for index, (name, curve) in enumerate(curves.items()):
-        bands(ax, curve, name, steps=lengths, index=index, markevery=1)
-    ax.plot([*published], [*published.values()], "D", color=INK, ms=7, mfc="none", mew=1.6, label="Dai et al. 2019")
-    ax.legend(loc="upper left")  # published points stand where names at the ends of the lines would
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        row = bands(ax, curve, name, steps=lengths, index=index, markevery=1).get_ydata()
+        name_at(ax, f"{name}:\n× {row[0]:,.3g} to × {row[-1]:,.0f}", (lengths[at], row[at]), (-6, 6), ha=side)
+    ax.plot([*published], [*published.values()], "D", color=INK, ms=7, mfc="none", mew=1.6, label="_published")
+    name_at(ax, "◇ Dai et al. 2019", (max(published), min(published.values())), (6, -6), ha="right")
+    for axis, subs in ((ax.xaxis, (1, 2, 5)), (ax.yaxis, (1,))):
+        axis.set_major_locator(LogLocator(subs=subs))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
         axis.set_minor_formatter(NullFormatter())
     ax.set(xlabel="attention length (tokens)", ylabel="sliding window / memory,\ntime per token (ratio)")
@@ -161,28 +162,27 @@ def draw_context_use(
     contexts
         The C lengths, rising.
     reach
-        By name, how many characters the architecture can see; drawn as a vertical line.
+        By name, how many characters the architecture can see: a vertical line with the name.
     line
-        A loss to compare with, as a dashed line below, and its name.
+        A loss to compare with, as a dashed line below where it is near, and its name.
     """
     curves = several("losses", losses, "[seeds]", len(contexts))
-    names = list(dict.fromkeys([*effects, *curves]))
-    fig, (top, bottom) = plt.subplots(2, 1, figsize=(5.8, 6.0), sharex=True)
+    looks = {name: memory_look(name, index) for index, name in enumerate(dict.fromkeys([*effects, *curves]))}
+    fig, (top, bottom) = plt.subplots(2, 1, figsize=(5.8, 5.0), sharex=True)
     for name, given in effects.items():
         distances, effect = (floats(f"effects[{name!r}]", side, "N") for side in given)
-        (colour, dash, _), seen = memory_look(name, names.index(name)).values(), effect > 0
-        top.plot(distances[seen], effect[seen], color=colour, linestyle=dash, label=name)
+        top.semilogy(distances[effect > 0], effect[effect > 0], "-", color=looks[name]["color"], label=name)
     for name, curve in curves.items():
-        bands(bottom, curve, name, steps=contexts, **memory_look(name, names.index(name)), markevery=1)
-    for axes in (top, bottom):
-        for name, length in reach.items():
-            colour, dash, _ = memory_look(name, names.index(name)).values()
-            axes.axvline(length, color=colour, linestyle=dash, linewidth=1.4, label="_reach")
-    top.set(yscale="log", ylabel="effect of one character\n(largest change of a logit)")
-    bottom.set(xlim=(0, max([contexts[-1], *reach.values()]) + 8), ylabel=_LOSS)
+        bands(bottom, curve, name, steps=contexts, **looks[name], markevery=1)
+    bottom.set(xlim=(0, max([contexts[-1], *reach.values()]) + 8), ylabel="loss with so much\n(nats per character)")
     bottom.set_xlabel("characters back (above); context given (below)")
-    baseline(bottom, *line, at=0.35)  # between the vertical lines
-    top.legend(loc="upper center")  # at the ends of its lines the names would stand on the others
+    for name, length in reach.items():
+        name_at(top, f"{name} reaches {length}", (length, 1), (0, 3), _TOP, ha="center")
+        for ax in (top, bottom):
+            ax.axvline(length, linewidth=1.4, label="_reach", **looks[name] | {"marker": ""})
+    top.set_ylabel("effect of one character\n(largest change of a logit)")
+    if bottom.get_ylim()[0] < line[0] < bottom.get_ylim()[1]:
+        baseline(bottom, *line, at=0.35)
     label_lines(bottom)
     return fig
 

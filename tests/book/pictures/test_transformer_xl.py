@@ -35,7 +35,7 @@ def test_costs_are_drawn_on_logarithms_next_to_the_published() -> None:
     assert ax.get_xscale() == ax.get_yscale() == "log"
     np.testing.assert_allclose(curve.get_xydata(), np.stack([lengths, np.median(ratios, axis=0)], 1))
     assert dict(points.get_xydata().tolist()) == PUBLISHED
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["this machine", "Dai et al. 2019"]
+    assert words(ax) == ["this machine:\n× 32 to × 1,850", "◇ Dai et al. 2019"]
     check_inside(ax.figure)
 
 
@@ -53,13 +53,13 @@ def test_losses_against_the_memory_of_the_test_are_drawn_and_that_of_the_trainin
 def test_an_effect_ends_at_the_reach_and_a_context_curve_shows_its_numbers() -> None:
     effect = (torch.arange(1, 5), torch.tensor([1.0, 0.1, 0.0, 0.0]))
     losses = {"plain": [2.0, 1.5, 1.4], "LSTM": [1.9, 1.8, 1.7]}
-    top, bottom = xl.draw_context_use({"plain": effect}, losses, (16, 32, 48), {"plain": 2}, line=(2.5, "pairs")).axes
+    top, bottom = xl.draw_context_use({"plain": effect}, losses, (16, 32, 48), {"plain": 2}, line=(1.75, "pairs")).axes
     curve = next(line for line in top.get_lines() if line.get_label() == "plain")
     np.testing.assert_allclose(curve.get_xydata(), [[1, 1], [2, 0.1]])  # no zeros on a log axis
     lstm = next(line for line in bottom.get_lines() if line.get_label() == "LSTM")
     assert lstm.get_xydata().tolist() == [[16, 1.9], [32, 1.8], [48, 1.7]]
     reaches = [line.get_xdata()[0] for ax in (top, bottom) for line in ax.get_lines() if line.get_label() == "_reach"]
-    assert reaches == [2, 2] and [line.get_ydata()[0] for line in bottom.get_lines()][-1] == 2.5
+    assert reaches == [2, 2] and [line.get_ydata()[0] for line in bottom.get_lines()][-1] == 1.75
 
 
 def read(layers: int, memory: int, x: Tensor) -> Tensor:

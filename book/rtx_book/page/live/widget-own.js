@@ -28,7 +28,7 @@ RTX.part('widget-own', (RTX) => {
     const save = button('Download the weights', download)
 
     // ---- what is seen
-    const chart = RTX.chart({width: 400, height: 230, right: 78, alt: '', x: {from: 0, to: 200, label: 'training step'},
+    const chart = RTX.chart({width: 400, height: 210, right: 78, alt: '', x: {from: 0, to: 200, label: 'training step'},
       y: {from: 0, to: 6, label: 'bits per character'}})
     const told = el('p', {className: 'live-task'}), title = el('p', {className: 'own-title'})
     const written = el('div', {className: 'own-written', dir: 'auto', tabIndex: 0, role: 'group', 'aria-label': 'What it writes'})
@@ -92,6 +92,7 @@ RTX.part('widget-own', (RTX) => {
       run = {steps: 0, at: [], bits: [], mean: 0, weight: 0, tested: [], held: [], weights: null, written: 0}
       now.run++
       told.textContent = text.fault || text.told
+      ;(text.fault ? first : rest).after(told)  // what is wrong stands by the text, all else below the chart
       title.textContent = 'It has not learned yet.'
       written.textContent = ''
       draw()
@@ -121,12 +122,12 @@ RTX.part('widget-own', (RTX) => {
       draw()
     }
 
+    const first = el('div', {className: 'live-buttons'}, el('label', {className: 'own-file'}, el('span', {}, 'or a file'), file), training.start)
+    const rest = el('div', {className: 'live-buttons'}, reset, again, save)
     body.append(
-      el('label', {className: 'own-field'}, el('span', {}, 'Your text'), field),
-      el('label', {className: 'own-file'}, el('span', {}, 'or a file'), file),
-      el('div', {className: 'live-buttons'}, training.start, reset, again, save),
-      told, el('div', {className: 'live-charts'}, chart.svg, el('div', {className: 'own-writes'}, title, written)),
-      voiced.element, home)
+      el('label', {className: 'own-field'}, el('span', {}, 'Your text'), field), first,
+      el('div', {className: 'live-charts'}, chart.svg, el('div', {className: 'own-writes'}, title, written)),
+      voiced.element, rest, home)
     begin()
   })
 })
