@@ -93,7 +93,7 @@ def draw_costs(lengths: Sequence[int], ratios: Mapping[str, Any], published: Map
     ax.set(xscale="log", yscale="log")
     at, side = (len(lengths) // 2, "right") if len(lengths) > 3 else (0, "left")
     for index, (name, curve) in enumerate(curves.items()):
-        row = bands(ax, curve, name, steps=lengths, index=index, markevery=1).get_ydata()
+        row = np.asarray(bands(ax, curve, name, steps=lengths, index=index, markevery=1).get_ydata(), dtype=float)
         name_at(ax, f"{name}:\n× {row[0]:,.3g} to × {row[-1]:,.0f}", (lengths[at], row[at]), (-6, 6), ha=side)
     ax.plot([*published], [*published.values()], "D", color=INK, ms=7, mfc="none", mew=1.6, label="_published")
     name_at(ax, "◇ Dai et al. 2019", (max(published), min(published.values())), (6, -6), ha="right")
