@@ -122,7 +122,8 @@ RTX.part('widget-own', (RTX) => {
       draw()
     }
 
-    const first = el('div', {className: 'live-buttons'}, el('label', {className: 'own-file'}, el('span', {}, 'or a file'), file), training.start)
+    const given = el('label', {className: 'own-file'}, el('span', {}, 'or a file'), file)
+    const first = el('div', {className: 'live-buttons'}, given, training.start)
     const rest = el('div', {className: 'live-buttons'}, reset, again, save)
     body.append(
       el('label', {className: 'own-field'}, el('span', {}, 'Your text'), field), first,
