@@ -122,8 +122,8 @@ RTX.part('widget-own', (RTX) => {
       draw()
     }
 
-    const given = el('label', {className: 'own-file'}, el('span', {}, 'or a file'), file)
-    const first = el('div', {className: 'live-buttons'}, given, training.start)
+    const opened = el('label', {className: 'own-file'}, el('span', {}, 'or a file'), file)
+    const first = el('div', {className: 'live-buttons'}, opened, training.start)
     const rest = el('div', {className: 'live-buttons'}, reset, again, save)
     body.append(
       el('label', {className: 'own-field'}, el('span', {}, 'Your text'), field), first,
