@@ -44,8 +44,8 @@ PACKED = ".jsonl.xz"
 
 TRIALS = ("rate-", "trial-")  # the starts of the names of trials of learning rates, of whose way little is kept
 CURVES, POINTS, DRAWN = ("step", "loss"), 50, 4
-_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0}]  # for text
 """The curves that are packed, with so many points and digits at most; no page draws that of the gradient's norm."""
+_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0}]  # for text
 
 
 def _home(folder: Path | None) -> Path:

@@ -1,4 +1,4 @@
-"""Recipes of the chapter on looking up and keeping track: stacks of two layers that mix, on parity and on recall."""
+"""Recipes of the chapter on looking up and keeping track: stacks of layers that mix, on parity and on recall."""
 
 import json
 from pathlib import Path
@@ -32,9 +32,9 @@ _RATES |= {f"hybrid-deep-{task}-highest-of-four": 3e-3 for task in _TASKS}
 _RATES |= dict.fromkeys(("hybrid-recall-attention-delta", "hybrid-long-recall-rnn-attention"), 3e-3)
 
 
-def _hybrid(task: str, mixture: str, how_long: str = "", steps: int = 600) -> Recipe:
+def _hybrid(task: str, mixture: str, kind: str = "", steps: int = 600) -> Recipe:
     about, layers = (MIXTURES | DEEPER)[mixture]
-    name = f"hybrid-{how_long}{task}-{mixture}"
+    name = f"hybrid-{kind}{task}-{mixture}"
     stack: dict[str, Any] = {"width": 32, "mixer": layers}
     if task == "recall" and "attention-convolved" not in layers:
         stack["kernel_size"] = 4
