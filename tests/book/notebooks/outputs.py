@@ -72,7 +72,7 @@ def results(notebook: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
     def shown(cell: Mapping[str, Any]) -> list[Any]:
         every = (output.get("data", {}) for output in cell["outputs"])
-        return [streams(cell, "stdout"), *(data for data in every if "jupyter.widget" not in " ".join(data))]
+        return [streams(cell, "stdout"), *(data for data in every if data and "jupyter.widget" not in " ".join(data))]
 
     return [(source(c), shown(c)) for c in code_cells(notebook) if not tags(c) & {"timing", "injected-parameters"}]
 
