@@ -23,6 +23,7 @@ from rtx_lib.layers.attention import MultiHeadAttention
 from rtx_lib.models.glove import cooccurrences, fit_glove
 from rtx_lib.models.lora import add_lora
 from rtx_lib.models.word2vec import cumulative_table, fit_word2vec, keep_probability
+from rtx_lib.tasks.download import fetch
 from rtx_lib.tasks.vocabulary import PAD, SPECIAL
 from rtx_lib.training import fit
 from rtx_lib.training.schedules import drop_on_plateau, staircase, warmup_constant, warmup_cosine
@@ -53,6 +54,14 @@ def _series(source: str, **how: Any) -> Any:
 
 
 _series.files = {name: () for name in ("co2", "elnino", "sunspots")} | tasks.ETT.files  # type: ignore[attr-defined]
+
+
+def _in_three(source: str, length: int) -> Any:
+    """The text of :class:`rtx_lib.tasks.CharacterText`, of which "valid" is the tenth in front of the test text."""
+    return tasks.TextTask(fetch(*tasks.CharacterText.files[source]), length)
+
+
+_in_three.files = tasks.CharacterText.files  # type: ignore[attr-defined]
 TASKS: dict[str, Callable[..., Any]] = {
     "adding": tasks.AddingProblem,
     "binary-addition": tasks.BinaryAddition,
@@ -65,6 +74,7 @@ TASKS: dict[str, Callable[..., Any]] = {
     "scenes": tasks.Scenes,
     "stories": tasks.Stories,
     "text": tasks.CharacterText,
+    "text-in-three": _in_three,
     "music": tasks.PolyphonicMusic,
     "ptb": tasks.PennTreebank,
     "topics": tasks.TopicText,

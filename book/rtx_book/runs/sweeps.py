@@ -19,7 +19,7 @@ from rtx_book.records.seeds import summarise
 from rtx_book.runs import recipes as parts
 from rtx_book.runs import tuning
 from rtx_book.runs.recipes import Recipe
-from rtx_book.runs.recipes.recipe import AGAIN_SEEDS
+from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, around
 from rtx_book.runs.runs import made
 from rtx_lib.training import check_device
 
@@ -56,10 +56,9 @@ def _recorded(recipes: Sequence[Recipe]) -> list[Recipe]:
 
 _TRIED = (parts.topics, parts.state_space, parts.hybrids, parts.returns, parts.parallel, parts.recurrence)
 _TRIALS = [
-    trial
-    for part in (*_TRIED, parts.pretraining, parts.scenes, parts.series, parts.between, parts.rope)
-    for trial in part.TRIALS
+    trial for part in (*_TRIED, parts.pretraining, parts.scenes, parts.series, parts.rope) for trial in part.TRIALS
 ]
+_TRIALS += [trial for recipe in parts.NEAR for trial in around(recipe).values()]
 _AGAIN = [*parts.race.REPEATED, *parts.returns.REPEATED]
 SWEEPS: dict[str, Sweep] = {
     "recurrence": Sweep("the part on recurrence", _recorded(parts.recurrence.RECIPES)),

@@ -13,8 +13,8 @@ from typing import Any
 
 from rtx_book.records.records import Record
 from rtx_book.runs.recipes import (
+    NEAR,
     Recipe,
-    between,
     hybrids,
     parallel,
     recurrence,
@@ -27,15 +27,15 @@ from rtx_book.runs.recipes import (
 )
 from rtx_book.runs.recipes import pretraining as texts
 from rtx_book.runs.recipes import race as plan
-from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, again
+from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, GRID, again, around
 from rtx_book.runs.runs import made
 
-GRID = sorted((*plan.RATES, *plan.BEYOND))
 Runs = list[tuple[Recipe, int]]
 
+SEED = returns.TUNING_SEEDS[:1]
 TUNED = {
     returns.TUNING_SEEDS: [*topics.TUNED, *state_space.TUNED, *hybrids.RECIPES],
-    returns.TUNING_SEEDS[:1]: [*returns.TUNED, *parallel.ADDERS, *recurrence.TRANSLATORS],
+    SEED: [*returns.TUNED, *parallel.ADDERS, *recurrence.TRANSLATORS],
 }
 """What comes to its rate as :func:`returned` says, by the seeds of its trials."""
 
@@ -55,10 +55,10 @@ def ranked(losses: Mapping[float, float]) -> list[float]:
     return sorted(losses, key=lambda lr: (losses[lr], lr))
 
 
-def beyond(lr: float, tried: Iterable[float]) -> float | None:
+def beyond(lr: float, tried: Iterable[float], grid: Sequence[float] = GRID) -> float | None:
     """The next rate of the grid on the side on which none was tried; None for a rate with tried ones around it."""
-    tried, place = set(tried), GRID.index(lr)
-    sides = [GRID[i] for i in (place - 1, place + 1) if 0 <= i < len(GRID)]
+    tried, place = set(tried), grid.index(lr)
+    sides = [grid[i] for i in (place - 1, place + 1) if 0 <= i < len(grid)]
     return next((other for other in sides if other not in tried), None)
 
 
@@ -146,11 +146,24 @@ def returned(
 
 def series_rate(recipe: Recipe, folder: Path) -> tuple[float | None, Runs]:
     """The rate of a forecaster: that of the least loss, whatever the units."""
-    return returned(recipe, folder, series.trial, returns.TUNING_SEEDS[:1], near=0.0)
+    return returned(recipe, folder, series.trial, SEED, near=0.0)
+
+
+def nearest(recipe: Recipe, folder: Path) -> tuple[float | None, Runs]:
+    """The rate of the least loss: that in use, one half a decade from it, or beyond while that is the last."""
+    trials = around(recipe)
+    grid = [*trials]
+    place = grid.index(recipe.lr)
+    tried, missing = _searched(grid[place - 1 : place + 2], trials.__getitem__, SEED, folder, grid)
+    return (None, missing) if missing else (ranked(tried)[0], [])
 
 
 def _searched(
-    rates: Iterable[float], trial: Callable[[float], Recipe], seeds: Sequence[int], folder: Path
+    rates: Iterable[float],
+    trial: Callable[[float], Recipe],
+    seeds: Sequence[int],
+    folder: Path,
+    grid: Sequence[float] = GRID,
 ) -> tuple[dict[float, float], Runs]:
     """The median loss by rate, of these rates and beyond the best one while it is the last; none while runs miss."""
     tried: dict[float, float] = {}
@@ -159,7 +172,7 @@ def _searched(
         if missing := _missing(trials.values(), seeds, folder):
             return {}, missing
         tried |= {lr: statistics.median(_losses(own, seeds, folder)) for lr, own in trials.items()}
-        further = beyond(ranked(tried)[0], tried)
+        further = beyond(ranked(tried)[0], tried, grid)
         rates = [] if further is None else [further]
     return tried, []
 
@@ -217,7 +230,7 @@ def next_rates(folder: Path) -> Runs:
     own += [returned(recipe, folder, rope.trial, rope.SEEDS)[1] for recipe in rope.RECIPES]
     own += [series_rate(recipe, folder)[1] for recipe in series.TUNED]
     own.append(_missing(texts.TRIALS, returns.TUNING_SEEDS, folder))
-    own.append(_missing(between.TRIALS, (0,), folder))
+    own += [nearest(recipe, folder)[1] for recipe in NEAR]
     return sorted(itertools.chain(*own), key=lambda run: run[1])
 
 

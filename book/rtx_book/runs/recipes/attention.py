@@ -1,5 +1,6 @@
 """Recipes of the part on attention."""
 
+import re
 from typing import Any
 
 from .recipe import COSINE, Recipe
@@ -67,3 +68,7 @@ RECIPES = [
     # For a GPU: nanoGPT's larger size.
     _shakespeare("large", "Causal Transformer of 10 million parameters", "causal-transformer", _LARGE, (5000, 64, 256)),
 ]
+
+# What is tested on another lag, is wider, starts at once or learns smoothed labels has the rate of its like. The Causal
+# Transformer has nanoGPT's.
+TUNED = [r for r in RECIPES if re.fullmatch("numbers-[^-]+|lag5-.*|german-(deep-)?(pre|post)", r.name)]

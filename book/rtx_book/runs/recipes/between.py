@@ -1,6 +1,5 @@
 """Recipes of the part between recurrence and attention."""
 
-from dataclasses import replace
 from typing import Any
 
 from .recipe import COSINE, Recipe
@@ -196,41 +195,10 @@ RECIPES = [
     _at("ptb-char-xl", "large", "Transformer-XL of 10 million parameters", "transformer-xl", _LARGE, 1e-3, **_LONG),
 ]
 
-# ------------------------------------------------------------------------------------------------ trials of the rates
-
-# The models whose rates are compared; what is one change away from one of them has its rate. The rates in use were
-# chosen before these trials, from runs that were not kept.
-_EVERYWHERE: tuple[str, ...] = ("r-transformer", "gru", "lstm", "tcn")
-_ALL = (*_EVERYWHERE, "rnn", "transformer", "transformer-none", "transformer-rotary")
-_TRIED = {"nottingham": _ALL, "jsb": _EVERYWHERE, "ptb-char": _ALL}
-_TRIED |= {"shakespeare": ("xl-0", "xl-64", "stream-lstm"), "ptb-char-xl": ("0", "64")}
-# To fit into two hours of one core: of these only the two rates next to the one in use.
-_SCHEMES = tuple(f"xl-64-{scheme}" for scheme in ("none", "sinusoidal", "shaw", "rotary", "alibi"))
-_TRIED_LESS = {"shakespeare": _SCHEMES, "ptb-word": ("r-transformer",), "pixel-mnist": ("r-transformer",)}
-# A third of a run. Of the chorales, where a run takes seconds, the whole; of words and pixels, whose steps take longer
-# than a second, what fits.
-TRIAL_STEPS = {"nottingham": 250, "jsb": 300, "ptb-char": 300, "shakespeare": 500, "ptb-char-xl": 500}
-TRIAL_STEPS |= {"ptb-word": 100, "pixel-mnist": 60}
-
-
-def rates(lr: float, sides: int = 2) -> list[float]:
-    """The rate and as many half decades on both sides of it, to one digit."""
-    return [float(f"{lr * factor:.1g}") for factor in (0.1, 0.32, 1, 3.2, 10)[2 - sides : 3 + sides]]
-
-
-def trial(place: str, name: str, lr: float) -> Recipe:
-    """The shorter run with which a model tries a rate on the data of a place."""
-    whole, steps = _NAMED[f"{place}-{name}"], TRIAL_STEPS[place]
-    short: dict[str, Any] = {"steps": steps, "warmup": whole.warmup * steps // whole.steps, "curve_points": 20}
-    short |= {"eval_every": whole.eval_every if whole.keep_best else steps // 2, "tested_with": {}}
-    return replace(whole, name=f"rate-{whole.name}-{lr:g}", about=f"{whole.about}, rate {lr:g}", lr=lr, **short)
-
-
+# The models whose rates are sought; what is one change away from one of them has its rate.
+_ALL = ("r-transformer", "gru", "lstm", "tcn", "rnn", "transformer", "transformer-none", "transformer-rotary")
+_TRIED = {"shakespeare": ("xl-0", "xl-64", "stream-lstm"), "ptb-char-xl": ("0", "64"), "jsb": _ALL[:4]}
+_TRIED |= {"nottingham": _ALL, "ptb-char": _ALL, "ptb-word": _ALL[:1], "pixel-mnist": _ALL[:1]}
+_TRIED["shakespeare"] += tuple(f"xl-64-{scheme}" for scheme in ("none", "sinusoidal", "shaw", "rotary", "alibi"))
 _NAMED = {recipe.name: recipe for recipe in RECIPES}
-TRIALS = [
-    trial(place, name, lr)
-    for tried, sides in ((_TRIED, 2), (_TRIED_LESS, 1))
-    for place, names in tried.items()
-    for name in names
-    for lr in rates(_NAMED[f"{place}-{name}"].lr, sides)
-]
+TUNED = [_NAMED[f"{place}-{name}"] for place, names in _TRIED.items() for name in names]

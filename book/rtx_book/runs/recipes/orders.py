@@ -69,3 +69,5 @@ RECIPES: list[Recipe] = [
     *(_phrases("conll2000", rule) for rule in ("tokens", "units")),
     *(_lines(named) for named in (True, False)),
 ]
+
+TUNED = RECIPES

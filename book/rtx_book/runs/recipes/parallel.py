@@ -127,3 +127,5 @@ RECIPES: list[Recipe] = [
 ADDERS = [recipe for recipe in RECIPES if recipe.name.startswith("addition-")]
 TRIALS = trials(ADDERS)
 """How the adders come to their rates: as the mixers of :mod:`rtx_book.runs.recipes.returns` do."""
+
+TUNED = [r for r in RECIPES if r not in ADDERS and not r.name.startswith(("stories-one", "stories-deduction"))]

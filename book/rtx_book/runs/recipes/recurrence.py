@@ -1,6 +1,7 @@
 """Recipes of the part on recurrence."""
 
 import math
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -137,3 +138,7 @@ RECIPES = [
     *TRANSLATORS,
     *(_deep(depth, "-timed", "transition-gru") for depth in _DEEP),
 ]
+
+# What differs from one of these in its length alone has its rate, and so do LSTMs of other forget biases.
+_TRIED = "long-.*-t100|copy-.*|digits-.*|depth-.*-rows|adding-rnn-t30|adding-irnn-t100"
+TUNED = [r for r in RECIPES if re.fullmatch(_TRIED, r.name)]
