@@ -140,5 +140,5 @@ RECIPES = [
 ]
 
 # What differs from one of these in its length alone has its rate, and so do LSTMs of other forget biases.
-_TRIED = "long-.*-t100|copy-.*|digits-.*|depth-.*-rows|adding-rnn-t30|adding-irnn-t100"
+_TRIED = "long-.*-t(100|500)|copy-.*|digits-.*|depth-.*-rows|adding-rnn-t30|adding-irnn-t100"
 TUNED = [r for r in RECIPES if re.fullmatch(_TRIED, r.name)]
