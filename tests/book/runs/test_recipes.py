@@ -9,8 +9,9 @@ import torch
 
 from rtx_book.runs import MODELS, TASKS, build
 from rtx_book.runs.builders import files_of
-from rtx_book.runs.recipes import RECIPES, between, orders, race
+from rtx_book.runs.recipes import BESIDE, NEAR, RECIPES, orders, race
 from rtx_book.runs.recipes.attention import SCHEMES
+from rtx_book.runs.recipes.recipe import around
 from rtx_lib.layers import positions
 from rtx_lib.tasks import CopyMemory
 from rtx_lib.training import parameter_count
@@ -29,7 +30,7 @@ def test_a_recipe_says_only_what_differs_from_its_defaults():
 
 
 def test_names_exist():
-    for recipe in (*RECIPES.values(), *between.TRIALS):
+    for recipe in (*RECIPES.values(), *(trial for one in NEAR for trial in around(one).values())):
         assert recipe.model in MODELS and recipe.task in TASKS
         for changes in ({}, *recipe.elsewhere.values()):
             inspect.signature(TASKS[recipe.task]).bind(**recipe.task_arguments | changes)
@@ -114,16 +115,24 @@ def test_the_two_lanes_of_delta_net_differ_in_the_largest_beta_alone():
     assert settings[0] == settings[1]
 
 
-def test_a_trial_is_its_recipe_for_fewer_steps_at_another_rate():
-    trials = {recipe.name: recipe for recipe in between.TRIALS}
-    assert len(trials) == len(between.TRIALS) == 146
-    for name, recipe in trials.items():
-        whole = RECIPES[name.removeprefix("rate-").rpartition("-")[0]]
-        assert f"rate-{whole.name}-{whole.lr:g}" in trials, "the rate in use is among those that were tried"
-        assert recipe.steps == whole.steps or 2 < whole.steps / recipe.steps <= 5
-        assert 0 < recipe.warmup < recipe.steps // 2 and recipe.eval_every <= recipe.steps // 2
-        free = {"lr", "steps", "warmup", "eval_every", "name", "about", "tested_with", "curve_points"}
-        assert {key for key, value in asdict(recipe).items() if value != asdict(whole)[key]} <= free
+def test_trials_around_a_rate_are_whole_trainings_that_only_the_validation_split_judges():
+    for whole in NEAR:
+        trials = around(whole)
+        assert list(trials) == sorted(trials) and len(trials) == 11 and whole.lr in trials
+        for lr, recipe in trials.items():
+            assert BESIDE[recipe.name] == recipe and recipe.lr == lr and recipe.steps == whole.steps
+            free = {"lr", "eval_every", "name", "about", "tested_with", "elsewhere", "curve_points"}
+            free |= {"task"} if whole.task == "text" else set()
+            assert {key for key, value in asdict(recipe).items() if value != asdict(whole)[key]} <= free
+            assert recipe.eval_every == (whole.eval_every if whole.keep_best else whole.steps)
+
+
+@pytest.mark.data("shakespeare")
+def test_a_text_without_a_validation_split_gets_one_that_is_in_front_of_its_test_text():
+    ours, trial = (TASKS[name](source="shakespeare", length=8) for name in ("text", "text-in-three"))
+    train, valid = ours.splits.finite("train"), trial.splits.finite("valid")
+    assert torch.equal(train[1 - len(valid) :], valid[:-1])  # 0.9 of the text, rounded or cut
+    assert len(trial.splits.finite("train")) + len(valid) == len(train) + 1
 
 
 def test_transformer_xls_that_are_compared_have_equal_parameters():

@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 from support.made_records import whole, write
@@ -10,9 +10,9 @@ from support.made_records import whole, write
 from rtx_book.paths import runs_folder
 from rtx_book.records.records import find
 from rtx_book.runs import tuning
-from rtx_book.runs.recipes import pretraining, returns, scenes, series
+from rtx_book.runs.recipes import NEAR, pretraining, returns, scenes, series
 from rtx_book.runs.recipes import race as plan
-from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, AGAIN_SETS, again
+from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, AGAIN_SETS, again, around
 from rtx_book.runs.tuning import GRID, beyond, next_runs, next_trials, ranked, tuned
 
 CELL = ("copy", "gru")
@@ -153,11 +153,22 @@ def test_a_mixer_has_the_rate_of_the_least_median_on_validation_and_looks_beyond
     assert tuning.returned(recipe, tmp_path) == (0.01, [])
 
 
+def test_the_rate_in_use_and_its_neighbours_are_tried_and_then_what_lies_beyond(tmp_path):
+    recipe = replace(NEAR[0], lr=0.02)
+    for lr, value in ((0.006, 3), (0.02, 2), (0.06, 1)):
+        assert tuning.nearest(recipe, tmp_path)[0] is None
+        put(tmp_path, around(recipe)[lr], value, *tuning.SEED)
+    assert [own.lr for own, _ in tuning.nearest(recipe, tmp_path)[1]] == [0.2]
+    put(tmp_path, around(recipe)[0.2], 4, *tuning.SEED)
+    assert tuning.nearest(recipe, tmp_path) == (0.06, []) == tuning.nearest(replace(recipe, lr=0.06), tmp_path)
+
+
 def test_every_rate_is_the_one_that_its_trials_chose():
     tuned = [(recipe, seeds) for seeds, recipes in tuning.TUNED.items() for recipe in recipes]
     chosen = {r.name: (tuning.returned(r, runs_folder(), seeds=seeds)[0], r.lr) for r, seeds in tuned}
     forecast = [recipe for recipe in series.TUNED if find(recipe.name, 0, runs_folder())]
     chosen |= {recipe.name: (tuning.series_rate(recipe, runs_folder())[0], recipe.lr) for recipe in forecast}
+    chosen |= {recipe.name: (tuning.nearest(recipe, runs_folder())[0], recipe.lr) for recipe in NEAR}
     assert {name: rates for name, rates in chosen.items() if rates[0] != rates[1]} == {} and len(forecast) >= 56
 
 
