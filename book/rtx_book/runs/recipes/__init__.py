@@ -28,7 +28,7 @@ _PARTS = (recurrence, topics, scenes, attention, between, parallel, pretraining,
 
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for part in _PARTS for recipe in part.RECIPES}
 
-NEAR = [recipe for part in (orders, parallel, recurrence, between, attention) for recipe in part.TUNED]
+NEAR = [recipe for part in (orders, parallel, recurrence, between, attention, pretraining) for recipe in part.TUNED]
 """What has the best rate near its own (:func:`rtx_book.runs.tuning.nearest`), as what is one change away from it."""
 
 BESIDE: dict[str, Recipe] = {

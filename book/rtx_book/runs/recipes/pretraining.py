@@ -166,6 +166,7 @@ TOYS: list[Recipe] = [
     _symbol("both", "both", "both ways"),
     *(_look_up(layers) for layers in (1, 2)),
 ]
+TUNED = TOYS[:2]
 
 COMPARED: list[Recipe] = [*FINE_TUNED, _ELMO_SMALL, *TOYS]
 RECIPES: list[Recipe] = [*FIRST, *COMPARED]
