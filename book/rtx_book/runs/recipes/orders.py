@@ -59,7 +59,7 @@ def _lines(named: bool) -> Recipe:
 RECIPES: list[Recipe] = [
     _pairs("masked", "BERT", "bert", "masked", 3e-3, **_BOTH),
     _pairs("denoising", "XLNet's network with BERT's objective", "xlnet-denoising", "masked", 1e-2, **_BOTH),
-    _pairs("permutation", "XLNet", "xlnet", "permutation", 3e-2),
+    _pairs("permutation", "XLNet", "xlnet", "permutation", 1e-2),
     *(_atlas(hidden) for hidden in ("pieces", "units")),
     *(_phrases("conll2000", rule) for rule in ("tokens", "units")),
     *(_lines(named) for named in (True, False)),
