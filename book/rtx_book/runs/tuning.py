@@ -150,12 +150,18 @@ def series_rate(recipe: Recipe, folder: Path) -> tuple[float | None, Runs]:
 
 
 def nearest(recipe: Recipe, folder: Path) -> tuple[float | None, Runs]:
-    """The lowest rate within 0.5 % of the least loss: of that in use, those beside it, and beyond while one is best."""
+    """The rate next to the one in use, or itself, among those within 0.5 % of the least loss.
+
+    Tried are that in use, the two beside it, and those beyond while the last one is best.
+    """
     trials = around(recipe)
     grid = [*trials]
     place = grid.index(recipe.lr)
     tried, missing = _searched(grid[place - 1 : place + 2], trials.__getitem__, SEED, folder, grid)
-    return (None, missing) if missing else (min(lr for lr in tried if tried[lr] <= 1.005 * min(tried.values())), [])
+    if missing:
+        return None, missing
+    equal = [lr for lr, found in tried.items() if found <= 1.005 * min(tried.values())]
+    return min(equal, key=lambda lr: abs(grid.index(lr) - place)), []
 
 
 def _searched(
