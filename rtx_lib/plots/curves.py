@@ -223,6 +223,7 @@ def provenance(records: Sequence[Record] | Mapping[Any, Sequence[Record]]) -> st
     seconds = sum(float(record["seconds"]) for record in records)
     took = f"{seconds / 60:.0f} min" if seconds >= 60 else f"{seconds:.0f} s"
     made = f"{' and '.join(devices)}; commit{'s' * (len(commits) > 1)} {', '.join(commits)}; {took} in all"
+    rates = " to ".join(dict.fromkeys(f"{pick(r['configuration']['lr'] for r in records):g}" for pick in (min, max)))
     recipes: dict[str, list[str]] = {}
     for record in records:
         recipes.setdefault(str(record["recipe"]), []).append(f"s{record['seed']}")
@@ -235,7 +236,7 @@ def provenance(records: Sequence[Record] | Mapping[Any, Sequence[Record]]) -> st
     return (
         f"{_plural(len(records), 'recorded run')} of {length} steps, {each} ({which}), {where}. "
         f"<details><summary>Where they come from</summary>{html.escape(made)}. "
-        f"Records: {named}</details>"
+        f"Learning rate {rates}, chosen as the page of records says. Records: {named}</details>"
     )
 
 

@@ -14,7 +14,12 @@ from rtx_lib.plots.curves import spread
 
 
 def record(seed: int = 1, **changes: Any) -> dict[str, Any]:
-    made: dict[str, Any] = {"recipe": "adding-T50", "configuration": {"steps": 30}, "seed": seed, "seconds": 90.0}
+    made: dict[str, Any] = {
+        "recipe": "adding-T50",
+        "configuration": {"steps": 30, "lr": 0.01},
+        "seed": seed,
+        "seconds": 90.0,
+    }
     made |= {"commit": "0123456789abcdef", "device": {"name": "cpu", "threads": 1}}
     return made | changes
 
@@ -102,7 +107,8 @@ def test_provenance_says_how_and_names_each_record() -> None:
     for last, named in ((5, "0 to 5"), (6, "0, 1, 2, 3, 4, 6")):
         assert f", 6 seeds ({named}), " in provenance([record(seed) for seed in (*range(5), last)])
     assert "&lt;H&gt;, 2 threads; commit 0123456; 5 s" in alone
-    many = provenance([record(recipe=f"r{i}", configuration={"steps": 10 * i}) for i in (1, 2, 3)])
+    many = provenance([record(recipe=f"r{i}", configuration={"steps": 10 * i, "lr": i / 1000}) for i in (1, 2, 3)])
+    assert "Learning rate 0.001 to 0.003, chosen" in many and "Learning rate 0.01, " in text
     assert " of 10 to 30 steps, 1 seed each (1), " in many and all(f'recipe="r{i}"' in many for i in (1, 2, 3))
 
 

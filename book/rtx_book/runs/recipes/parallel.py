@@ -24,7 +24,7 @@ def _adder(name: str, about: str, model: str, arguments: dict[str, Any]) -> Reci
 
 # --- stories: memory networks
 
-# 32,000 stories. With so few the LSTM stays below 0.26; with three times as many it reaches 0.46, more than "named last".
+# 32,000 stories, with which the LSTM stays below 0.26; with three times as many it exceeds "named last".
 _STORIES = COSINE | {"task": "stories", "steps": 1000, "batch_size": 32}
 _MEMORY: dict[str, Any] = {"width": 20}
 _LINEAR = {"linear_steps": 300}  # without softmax in the hops
