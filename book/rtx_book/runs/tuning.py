@@ -150,7 +150,7 @@ def series_rate(recipe: Recipe, folder: Path) -> tuple[float | None, Runs]:
 
 
 def nearest(recipe: Recipe, folder: Path) -> tuple[float | None, Runs]:
-    """The rate next to the one in use, or itself, among those within 0.5 % of the least loss.
+    """The rate next to the one in use, or itself, among those within 0.5 % or 0.001 of the least loss.
 
     Tried are that in use, the two beside it, and those beyond while the last one is best.
     """
@@ -160,7 +160,8 @@ def nearest(recipe: Recipe, folder: Path) -> tuple[float | None, Runs]:
     tried, missing = _searched(grid[place - 1 : place + 2], trials.__getitem__, SEED, folder, grid)
     if missing:
         return None, missing
-    equal = [lr for lr, found in tried.items() if found <= 1.005 * min(tried.values())]
+    least = min(tried.values())
+    equal = [lr for lr, found in tried.items() if found <= least + max(0.005 * least, 1e-3)]
     return min(equal, key=lambda lr: abs(grid.index(lr) - place)), []
 
 

@@ -30,9 +30,9 @@ def rate_of_u(length: int) -> float:
 _LONG: dict[str, tuple[str, str, tuple[float, float], dict[str, Any]]] = {
     "rnn": ("tanh RNN", "rnn", (1e-3, 1e-3), {"hidden_size": 64}),
     "irnn": ("IRNN", "rnn", (1e-3, 1e-3), _IRNN | {"hidden_size": 64}),
-    "lstm": ("LSTM", "lstm", (1e-1, 1e-2), {"hidden_size": 32, "forget_bias": 1.0, "backend": "torch"}),
-    "gru": ("GRU", "gru", (3e-2, 1e-2), {"hidden_size": 37}),
-    "indrnn": ("IndRNN", "indrnn", (3e-2, 1e-2), {"hidden_size": 64, "num_layers": 2}),
+    "lstm": ("LSTM", "lstm", (3e-2, 1e-2), {"hidden_size": 32, "forget_bias": 1.0, "backend": "torch"}),
+    "gru": ("GRU", "gru", (1e-2, 1e-2), {"hidden_size": 37}),
+    "indrnn": ("IndRNN", "indrnn", (1e-2, 1e-2), {"hidden_size": 64, "num_layers": 2}),
 }
 
 
