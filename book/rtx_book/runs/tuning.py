@@ -1,7 +1,7 @@
 """How a lane of the race comes to its rate: which runs follow from the records that are there, and which rate won.
 
 The rules stand in :mod:`rtx_book.runs.recipes.race`. A run is judged on the validation split, by the loss
-that is trained, because a model at chance has an accuracy of chance at any rate.
+that is trained, because a model at chance has an accuracy of chance at any rate, or by what its recipe keeps.
 """
 
 import itertools
@@ -45,7 +45,7 @@ def loss(record: Record, recipe: Recipe) -> float:
 
     The model tested is that of the best evaluation where the recipe keeps it, else that of the last one.
     """
-    metric = "mse" if recipe.task == "adding" else "loss"
+    metric = recipe.keep_best or ("mse" if recipe.task == "adding" else "loss")
     losses = [row.get(metric, float("inf")) for row in record["evaluations"]]
     return float("inf") if record["diverged"] else min(losses) if recipe.keep_best else losses[-1]
 

@@ -88,7 +88,8 @@ def by_rate(found: dict[str, list[dict[str, Any]]], files: dict[str, str]) -> di
 def judged(records: Sequence[dict[str, Any]]) -> str:
     """The validation loss by which a rate is judged, of several seeds the median, or that runs diverged."""
     whole = [run for run in records if not run["diverged"]]
-    metric = "mse" if any("mse" in row for record in records for row in record["evaluations"]) else "loss"
+    usual = "mse" if any("mse" in row for record in records for row in record["evaluations"]) else "loss"
+    metric = records[0]["configuration"].get("keep_best") or usual
     runs = [(run, [row[metric] for row in run["evaluations"] if metric in row]) for run in whole]
     losses = [min(own) if run["configuration"].get("keep_best") else own[-1] for run, own in runs if own]
     said = [f"{metric} {padded(statistics.median(losses))}"] if losses else []

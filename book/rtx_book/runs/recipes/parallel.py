@@ -75,9 +75,9 @@ _READERS: dict[str, tuple[str, str, dict[str, Any]]] = {
 _REVIEWS = COSINE | {"task": "sentiment", "steps": 400, "batch_size": 64, "warmup": 20, "eval_every": 50}
 _REVIEWS |= {"keep_best": "error"}
 _SMALL = _REVIEWS | {"task": "generated-sentiment"}
-_REVIEW_RATES = {"mean": 3e-3, "rnn": 1e-3, "bilstm": 3e-3, "convolution": 3e-3}
+_REVIEW_RATES = {"mean": 1e-2, "rnn": 3e-3, "bilstm": 3e-3, "convolution": 1e-2}
 _REVIEW_RATES |= {"attention": 3e-3, "sinusoids": 1e-2, "shaw": 3e-2}
-_SMALL_RATES = {"mean": 3e-3, "bilstm": 1e-2, "convolution": 1e-2, "attention": 3e-3, "shaw": 1e-2}
+_SMALL_RATES = {"mean": 3e-3, "bilstm": 1e-2, "convolution": 3e-3, "attention": 3e-3, "shaw": 1e-2}
 
 
 _SENTENCES = {"sst2": ("SST-2", 0.5, _REVIEWS), "sentences": ("generated sentences", 0.0, _SMALL)}

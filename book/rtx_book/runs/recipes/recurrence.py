@@ -55,8 +55,8 @@ def _told(length: int) -> Recipe:
     """The LSTM told the length too: it starts with forget bias ln T (Tallec and Ollivier 2018, for one memory)."""
     recipe, bias = _long("lstm", length), math.log(length)
     arguments = {**recipe.model_arguments, "forget_bias": round(bias, 2)}
-    about = recipe.about.replace("LSTM", "LSTM with forget bias ln T")
-    return replace(recipe, name=f"told-lstm-t{length}", about=about, model_arguments=arguments)
+    about, lr = recipe.about.replace("LSTM", "LSTM with forget bias ln T"), 1e-2
+    return replace(recipe, name=f"told-lstm-t{length}", about=about, model_arguments=arguments, lr=lr)
 
 
 def _copy(name: str, about: str, model: str, lr: float, **arguments: Any) -> Recipe:
@@ -142,5 +142,5 @@ RECIPES = [
 ]
 
 # What differs from one of these in its length alone has its rate, and so do LSTMs of other forget biases.
-_TRIED = "long-.*-t(100|500)|copy-.*|digits-.*|depth-.*-rows|adding-rnn-t30|adding-irnn-t100"
+_TRIED = "(long|told)-.*-t(100|500)|copy-.*|digits-.*|depth-.*-rows|adding-rnn-t30|adding-irnn-t100"
 TUNED = [r for r in RECIPES if re.fullmatch(_TRIED, r.name)]
