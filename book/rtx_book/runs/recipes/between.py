@@ -82,11 +82,13 @@ def _xl(memory: int, suffix: str = "", about: str = "", **settings: Any) -> Reci
     name, about = f"xl-{memory}{suffix}", f"Transformer-XL{about} with a memory of {memory}"
     arguments = _XL | {"memory": memory} | settings.pop("arguments", {})
     tested = _memories(0, 16, 32, 64, 128, 256, 512, 1024) if memory else {}
-    return _at("shakespeare", name, about, "transformer-xl", arguments, 3e-3, tested_with=tested, **settings)
+    lr = settings.pop("lr", 3e-3)
+    return _at("shakespeare", name, about, "transformer-xl", arguments, lr, tested_with=tested, **settings)
 
 
-def _xl_with(scheme: str, memory: int) -> Recipe:
-    return _xl(memory, f"-{scheme}", f" with positions {scheme!r}", arguments={"positions": scheme, "inner": 432})
+def _xl_with(scheme: str, memory: int, lr: float = 3e-3) -> Recipe:
+    about, arguments = f" with positions {scheme!r}", {"positions": scheme, "inner": 432}
+    return _xl(memory, f"-{scheme}", about, arguments=arguments, lr=lr)
 
 
 def _xl_news(memory: int) -> Recipe:
@@ -155,7 +157,8 @@ RECIPES = [
     # The same for longer: what a step more is worth falls, and so the price of the memory does.
     _xl(64, "-long", " for 4,000 steps", steps=4000),
     _xl(0, "-equal-time-long", " at equal time for 4,000 steps", steps=4000, equal_time="shakespeare-xl-64-long"),
-    *(_xl_with(scheme, 64) for scheme in ("none", "sinusoidal", "shaw", "rotary", "alibi")),
+    *(_xl_with(scheme, 64) for scheme in ("none", "shaw", "rotary", "alibi")),
+    _xl_with("sinusoidal", 64, 1e-3),
     _xl_with("sinusoidal", 0),
     _at("shakespeare", "stream-lstm", "LSTM that carries its state", "lstm", _LSTM | {"hidden_size": 308}, 1e-2),
     *(_xl_news(memory) for memory in (0, 64)),
@@ -197,7 +200,11 @@ RECIPES = [
 
 # The models whose rates are sought; what is one change away from one of them has its rate.
 _ALL = ("r-transformer", "gru", "lstm", "tcn", "rnn", "transformer", "transformer-none", "transformer-rotary")
-_TRIED = {"shakespeare": ("xl-0", "xl-64", "stream-lstm"), "ptb-char-xl": ("0", "64"), "jsb": _ALL[:4]}
+_TRIED = {
+    "shakespeare": ("xl-0", "xl-64", "xl-0-sinusoidal", "stream-lstm"),
+    "ptb-char-xl": ("0", "64"),
+    "jsb": _ALL[:4],
+}
 _TRIED |= {"nottingham": _ALL, "ptb-char": _ALL, "ptb-word": _ALL[:1], "pixel-mnist": _ALL[:1]}
 _TRIED["shakespeare"] += tuple(f"xl-64-{scheme}" for scheme in ("none", "sinusoidal", "shaw", "rotary", "alibi"))
 _NAMED = {recipe.name: recipe for recipe in RECIPES}
