@@ -19,7 +19,7 @@ from rtx_book.records.seeds import summarise
 from rtx_book.runs import recipes as parts
 from rtx_book.runs import tuning
 from rtx_book.runs.recipes import Recipe
-from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, around
+from rtx_book.runs.recipes.recipe import AGAIN_SEEDS
 from rtx_book.runs.runs import made
 from rtx_lib.training import check_device
 
@@ -54,11 +54,6 @@ def _recorded(recipes: Sequence[Recipe]) -> list[Recipe]:
     return [recipe for recipe in recipes if not any(fnmatch.fnmatch(recipe.name, name) for name in UNRECORDED)]
 
 
-_TRIED = (parts.topics, parts.state_space, parts.hybrids, parts.returns, parts.parallel, parts.recurrence)
-_TRIALS = [
-    trial for part in (*_TRIED, parts.pretraining, parts.scenes, parts.series, parts.rope) for trial in part.TRIALS
-]
-_TRIALS += [trial for recipe in parts.NEAR for trial in around(recipe).values()]
 _AGAIN = [*parts.race.REPEATED, *parts.returns.REPEATED]
 SWEEPS: dict[str, Sweep] = {
     "recurrence": Sweep("the part on recurrence", _recorded(parts.recurrence.RECIPES)),
@@ -73,7 +68,9 @@ SWEEPS: dict[str, Sweep] = {
     "wait": Sweep("a long wait", parts.state_space.WAIT, (0, 1, 2, 3, 4)),
     "rope": Sweep("a word behind noise", parts.rope.RECIPES, (0, 1, 2, 3, 4)),
     "hybrids": Sweep("layers that are mixed", parts.hybrids.RECIPES, parts.hybrids.SEEDS),
-    "rates": Sweep("rates, by seeds that no page shows", _TRIALS, parts.returns.TUNING_SEEDS, follow=tuning.next_rates),
+    "rates": Sweep(
+        "rates, by seeds that no page shows", parts.TRIALS, parts.returns.TUNING_SEEDS, follow=tuning.next_rates
+    ),
     "returns": Sweep("recurrence returns", _recorded(parts.returns.RECIPES), (0, 1, 2, 3, 4)),
     "scenes": Sweep("captions of scenes", parts.scenes.RECIPES, (0, 1, 2, 3, 4)),
     "series": Sweep("time series", [*parts.series.RECIPES, *parts.drawn.RECIPES], parts.series.SEEDS),

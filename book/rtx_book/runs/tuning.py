@@ -12,19 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rtx_book.records.records import Record
-from rtx_book.runs.recipes import (
-    NEAR,
-    Recipe,
-    hybrids,
-    parallel,
-    recurrence,
-    returns,
-    rope,
-    scenes,
-    series,
-    state_space,
-    topics,
-)
+from rtx_book.runs.recipes import NEAR, TUNED, Recipe, returns, rope, scenes, series
 from rtx_book.runs.recipes import pretraining as texts
 from rtx_book.runs.recipes import race as plan
 from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, GRID, again, around
@@ -33,11 +21,6 @@ from rtx_book.runs.runs import made
 Runs = list[tuple[Recipe, int]]
 
 SEED = returns.TUNING_SEEDS[:1]
-TUNED = {
-    returns.TUNING_SEEDS: [*topics.TUNED, *state_space.TUNED, *hybrids.RECIPES],
-    SEED: [*returns.TUNED, *parallel.ADDERS, *recurrence.TRANSLATORS],
-}
-"""What comes to its rate as :func:`returned` says, by the seeds of its trials."""
 
 
 def loss(record: Record, recipe: Recipe) -> float:
@@ -146,7 +129,7 @@ def returned(
 
 def series_rate(recipe: Recipe, folder: Path) -> tuple[float | None, Runs]:
     """The rate of a forecaster: that of the least loss, whatever the units."""
-    return returned(recipe, folder, series.trial, SEED, near=0.0)
+    return returned(recipe, folder, lambda own, lr: around(own)[lr], SEED, near=0.0)
 
 
 def nearest(recipe: Recipe, folder: Path) -> tuple[float | None, Runs]:

@@ -20,9 +20,8 @@ from . import (
     state_space,
     topics,
 )
-from .recipe import Recipe, around, recipe_of
+from .recipe import GRID, Recipe, around, recipe_of
 
-_TRIED = (hybrids, parallel, pretraining, recurrence, returns, rope, scenes, series, state_space, topics)
 _LATER = (state_space, hybrids, returns, series, drawn, rope)
 _PARTS = (recurrence, topics, scenes, attention, between, parallel, pretraining, orders, *_LATER)
 
@@ -31,14 +30,14 @@ RECIPES: dict[str, Recipe] = {recipe.name: recipe for part in _PARTS for recipe 
 NEAR = [recipe for part in (orders, parallel, recurrence, between, attention, pretraining) for recipe in part.TUNED]
 """What has the best rate near its own (:func:`rtx_book.runs.tuning.nearest`), as what is one change away from it."""
 
-BESIDE: dict[str, Recipe] = {
-    recipe.name: recipe
-    for recipes in (
-        *(part.TRIALS for part in _TRIED),
-        race.RECIPES,
-        returns.REPEATED,
-        *(around(recipe).values() for recipe in NEAR),
-    )
-    for recipe in recipes
+TUNED = {
+    returns.TUNING_SEEDS: [*topics.TUNED, *state_space.TUNED, *hybrids.RECIPES],
+    returns.TUNING_SEEDS[:1]: [*returns.TUNED, *parallel.ADDERS, *recurrence.TRANSLATORS],
 }
+"""What comes to its rate as :func:`rtx_book.runs.tuning.returned` says, by the seeds of its trials."""
+
+TRIALS = [*pretraining.TRIALS, *rope.TRIALS, *scenes.TRIALS]
+TRIALS += [returns.trial(one, lr) for own in TUNED.values() for one in own for lr in GRID[2:]]
+TRIALS += [trial for one in (*NEAR, *series.TUNED) for trial in around(one).values()]
+BESIDE = {recipe.name: recipe for recipes in (TRIALS, race.RECIPES, returns.REPEATED) for recipe in recipes}
 """Runs by which rates are chosen, and all that may follow from them; most are never made."""

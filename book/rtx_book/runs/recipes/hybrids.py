@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from .recipe import Recipe
-from .returns import SETTINGS, trials
+from .returns import SETTINGS
 
 _TABLE = json.loads(Path(__file__).with_name("hybrids.json").read_text(encoding="utf-8"))
 MIXTURES: dict[str, tuple[str, list[str]]] = _TABLE["mixtures"]
@@ -47,4 +47,3 @@ def _hybrid(task: str, mixture: str, kind: str = "", steps: int = 600) -> Recipe
 RECIPES = [_hybrid(task, mixture) for task in _TASKS for mixture in MIXTURES]
 RECIPES += [_hybrid(task, "rnn-attention", "long-", 3000) for task in _TASKS]
 RECIPES += [_hybrid(task, mixture, "deep-") for task in _TASKS for mixture in DEEPER]
-TRIALS = trials(RECIPES)

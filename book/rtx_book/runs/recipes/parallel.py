@@ -5,7 +5,6 @@ from typing import Any
 
 from . import attention
 from .recipe import COSINE, Recipe
-from .returns import trials
 
 # --- binary addition: Neural GPU, GRU, QRNN
 
@@ -117,8 +116,5 @@ RECIPES: list[Recipe] = [
 ]
 
 ADDERS = [recipe for recipe in RECIPES if recipe.name.startswith("addition-")]
-TRIALS = trials(ADDERS)
-"""How the adders come to their rates: as the mixers of :mod:`rtx_book.runs.recipes.returns` do."""
-
 # Stories about one fact, and deductions, have the rate of the same model on two facts.
 TUNED = [r for r in RECIPES if r not in ADDERS and not r.name.startswith(("stories-one", "stories-deduction"))]

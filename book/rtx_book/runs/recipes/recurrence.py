@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from .recipe import COSINE, Recipe
-from .returns import trials
 
 _RNN: dict[str, Any] = {"hidden_size": 128}
 _ROWS = {"rows": True}
@@ -105,9 +104,6 @@ TRANSLATORS = [
     _translator("GRU encoder-decoder", "gru", "seq2seq", 3e-2, hidden_size=42, attention="additive"),
     *(_deep(depth) for depth in _DEEP),
 ]
-TRIALS = trials(TRANSLATORS)
-"""How they come to their rates: as the mixers of :mod:`rtx_book.runs.recipes.returns` do."""
-
 RECIPES = [
     # The tanh RNN's limit lies between 30 and 50 steps.
     *(_adding("rnn", length, "tanh RNN", 4000, 1e-3, _RNN) for length in (10, 20, 30, 50, 100, 200)),

@@ -1,6 +1,5 @@
 """Recipes of the chapter on linear recurrences and matrix states: parity, words of S3, recall."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -110,12 +109,6 @@ def trial(recipe: Recipe, lr: float) -> Recipe:
     return replace(recipe, name=f"rate-{recipe.name}-{lr:g}", about=f"{recipe.about}, rate {lr:g}", lr=lr, **short)
 
 
-def trials(recipes: Iterable[Recipe]) -> list[Recipe]:
-    """All that may be asked for of the recipes."""
-    return [trial(recipe, lr) for recipe in recipes for lr in (1e-4, 3e-4, 1e-3, *RATES, 1e-1, 3e-1, 1.0)]
-
-
 TUNED = [recipe for recipe in RECIPES if not recipe.name.startswith("state-") and not recipe.name.endswith("-bare")]
-TRIALS = trials(TUNED)
 REPEATED = [again(recipe, own) for recipe in TUNED for own in AGAIN_SETS]
 """Parity, words of S3 and recall, which a run solves or does not, with fresh seeds."""

@@ -1,7 +1,6 @@
 """Recipes of the chapter on time series: a patch of values a step, the window's last value taken out, a head."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +66,4 @@ RECIPES: list[Recipe] = [
 ]
 
 
-def trial(recipe: Recipe, lr: float) -> Recipe:
-    """The whole training at one rate, which is judged on all of the validation split at its end."""
-    short: dict[str, Any] = {"eval_every": recipe.steps, "curve_points": 1}
-    return replace(recipe, name=f"rate-{recipe.name}-{lr:g}", about=f"{recipe.about}, rate {lr:g}", lr=lr, **short)
-
-
 TUNED = [recipe for recipe in RECIPES if not recipe.name.endswith("-longer")]
-TRIALS = [trial(recipe, lr) for recipe in TUNED for lr in (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, *RATES, 1e-1, 3e-1, 1.0)]

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from .recipe import Recipe
-from .returns import SETTINGS, trials
+from .returns import SETTINGS
 
 # Selective copying: Mamba's block alone, without MLPs, and what is left when a part of it goes.
 _BLOCKS: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -51,4 +51,3 @@ WAIT = [_wait(name, *keeper) for name, keeper in _KEEPERS.items()]
 
 TUNED = [*CHOICE, *WAIT]
 RECIPES = [*TUNED, LONGER]
-TRIALS = trials(TUNED)

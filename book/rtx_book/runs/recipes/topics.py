@@ -3,7 +3,6 @@
 from typing import Any
 
 from .recipe import COSINE, Recipe
-from .returns import trials
 
 # The papers' nets have 10 to 300 hidden units and 10,000 words; here 64, and the most frequent words, [UNK] among them.
 # Streams of 64 words at a time are the documents of TopicRNN's training. Of PTB 300 steps read a sixth of each stream.
@@ -36,4 +35,3 @@ def _recipe(source: str, model: str) -> Recipe:
 
 RECIPES = [_recipe(source, model) for source in STEPS for model in MODELS]
 TUNED = RECIPES[: len(MODELS)]
-TRIALS = trials(TUNED)
