@@ -149,7 +149,7 @@ RECIPES = [
     _at("jsb", "r-transformer", "R-Transformer", "r-transformer", _R_TRANSFORMER, 1e-2),
     _at("jsb", "gru", "GRU", "gru", _GRU, 2e-2),
     _at("jsb", "lstm", "LSTM", "lstm", _LSTM, 1e-2),
-    _at("jsb", "tcn", "TCN", "tcn", _TCN, 2e-2),
+    _at("jsb", "tcn", "TCN", "tcn", _TCN, 6e-2),
     _at("ptb-word", "r-transformer", "R-Transformer of the authors' size", "r-transformer", _AUTHORS, 6e-3),
     _at("pixel-mnist", "r-transformer", "R-Transformer", "r-transformer", _NARROW, 3e-3),
     *(_xl(memory) for memory in (0, 16, 32, 64, 128)),
