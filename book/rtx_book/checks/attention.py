@@ -11,7 +11,7 @@ from torch import Tensor
 from rtx_book.checks.answers import as_tensor, compare, draw, exercise, numeric, of_chapter
 
 solution, ask = of_chapter(__name__)
-check_leak, check_scale = numeric(__name__)
+check_by_hand, check_scale = numeric(__name__)
 
 
 @exercise("Right: what is masked gets 0, and a row that sees nothing is 0 as a whole.")

@@ -38,7 +38,7 @@ RECOUNTED = {  # in another way, over the answer; or what the answer leads to, o
     "check_parameter_count": lambda x, D, H: sum(map(torch.numel, RNN(D, H, 2, bidirectional=True).parameters())) / x,
     "check_product_baseline": lambda x, n: (UNIT.square().mean() ** n - UNIT.mean() ** (2 * n)) / x,
     "check_half_life": lambda x, n: 2 * torch.tensor(x).sigmoid() ** n,
-    "check_leak": lambda x, n, m: torch.tensor([1.0] * (n - m) + [-1.0] * m).softmax(0)[-m:].sum() / x,
+    "check_by_hand": lambda x, **own: torch.tensor([2.0, 1, 0]).softmax(0) @ torch.tensor([*own.values()]).float() / x,
     "check_scale": lambda x, K: K * (2 * UNIT - 1).square().mean() * x * x,
     "check_reach": lambda x, n, M: len(set(map(sum, product(range(M), repeat=n)))) / x,
     "check_joins": lambda x, k: sum(2**k - 2**i for i in range(k)) / x,

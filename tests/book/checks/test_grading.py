@@ -16,7 +16,7 @@ from rtx_book.checks import answers
 from rtx_book.checks.assignments import assignment, numbers_of
 from rtx_book.checks.grading import answers_of, checks_of, grade, graded
 
-LEAK = "from rtx_book.checks import attention as checks\n"
+HAND = "from rtx_book.checks import attention as checks\n"
 
 
 def sources(chapter):
@@ -53,20 +53,20 @@ def test_an_untouched_notebook_fails_every_check_and_its_solutions_pass(chapter,
 @pytest.mark.parametrize(
     ("cells", "words"),
     [
-        ([], "no cell calls checks.check_leak"),
-        (["x = 0.119\nchecks.check_leek(x)"], "no cell calls checks.check_leak"),
-        (["x = 0.119\n# checks.check_leak(x)"], "no cell calls checks.check_leak"),
-        (["checks.check_leak = print", "checks.check_leak(0.5)"], "this is the weight without any mask"),
-        (["x = 0\nwhile True:\n    x += 1\nchecks.check_leak(x)"], "no answer after 0.1 seconds"),
-        (["while x:", "%matplotlib inline\nx = 0.119\nchecks.check_leak(x)\nlater = x"], ""),
+        ([], "no cell calls checks.check_by_hand"),
+        (["x = 2.2\nchecks.check_by_hands(x)"], "no cell calls checks.check_by_hand"),
+        (["x = 2.2\n# checks.check_by_hand(x)"], "no cell calls checks.check_by_hand"),
+        (["checks.check_by_hand = print", "checks.check_by_hand(7 / 3)"], "this is the plain mean"),
+        (["x = 0\nwhile True:\n    x += 1\nchecks.check_by_hand(x)"], "no answer after 0.1 seconds"),
+        (["while x:", "%matplotlib inline\nx = 2.2\nchecks.check_by_hand(x)\nlater = x"], ""),
     ],
 )
 def test_an_answer_counts_if_it_is_there_and_comes_in_time(cells, words, tmp_path, monkeypatch):
     monkeypatch.setattr(answers, "LIMIT", 0.1)
-    (file := tmp_path / "own.ipynb").write_text(json.dumps({"cells": [code_cell(cell) for cell in (LEAK, *cells)]}))
+    (file := tmp_path / "own.ipynb").write_text(json.dumps({"cells": [code_cell(cell) for cell in (HAND, *cells)]}))
     monkeypatch.setenv("RTX_GRADING", "1")
     with pytest.raises(AssertionError, match=words) if words else contextlib.nullcontext():
-        graded("attention", file)("check_leak")
+        graded("attention", file)("check_by_hand")
 
 
 def test_a_check_ends_an_answer_that_never_comes_and_not_for_another_interrupt(monkeypatch, request):

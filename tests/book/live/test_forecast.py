@@ -84,7 +84,7 @@ def test_all_go_on_at_once_and_are_measured_where_the_start_is_dragged(widget):
     page.get_by_label("Series:").select_option("CO2")
     box = page.locator(".forecast-picture").bounding_box()
     scale, y = max(1, box["width"] / 720), box["y"] + 12
-    step, left = (box["width"] - 56 * scale) / 168, box["x"] + 46 * scale
+    step, left = (box["width"] - 60 * scale) / 168, box["x"] + 46 * scale
     page.mouse.move(left + 120 * step, y)
     page.mouse.down()
     page.mouse.move(left + 100 * step, y + 90)
@@ -104,7 +104,7 @@ def test_a_series_is_drawn_by_pointer_and_by_keyboard(widget):
     box = picture.bounding_box()
     scale = max(1, box["width"] / 720)
     for t, share in ((124, 0.5), (134, 0.0)):
-        across, down = 46 + (t + 0.5) * (box["width"] / scale - 56) / 168, 30 + 166 * share
+        across, down = 46 + (t + 0.5) * (box["width"] / scale - 60) / 168, 30 + 166 * share
         page.mouse.move(box["x"] + across * scale, box["y"] + down * scale)
         page.mouse.down()  # again changes nothing
     page.mouse.up()

@@ -2,7 +2,7 @@
 // many steps later.
 RTX.part('forecast-picture', (RTX) => {
   const {el, linear} = RTX
-  const TALL = 236, HEAD = 30, FOOT = 40, LEFT = 46, RIGHT = 10, FLAG = 92, FINE = 40
+  const TALL = 236, HEAD = 30, FOOT = 40, LEFT = 46, RIGHT = 14, FLAG = 92, FINE = 40
   const LAGS = {tall: 264, top: 24, middle: 104, zero: 172, r: 52, left: 40, right: 8}
   const clip = (v, from, to) => Math.max(from, Math.min(to, v))
   const text = (x, y, say, anchor = 'middle', cls = '') => el('text', {x, y, class: cls, 'text-anchor': anchor}, say)

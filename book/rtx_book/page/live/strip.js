@@ -1,7 +1,7 @@
 // A strip of steps over which the reader draws: each has a level, a whole number. One tab stop; arrows move and change.
 RTX.part('strip', (RTX) => {
   const {el} = RTX
-  const TALL = 74, HEAD = 18, FOOT = 6, LEFT = 58, RIGHT = 12
+  const TALL = 77, HEAD = 18, FOOT = 9, LEFT = 58, RIGHT = 12  // the lowest tick's text needs the foot
 
   // The places of n steps in a picture of this width
   function steps(width, n) {

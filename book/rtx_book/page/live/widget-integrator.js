@@ -80,14 +80,15 @@ RTX.part('widget-integrator', (RTX) => {
       const line = (name, of) => el('path', {class: `integrator-${name}`,
         d: steps.map((one, t) => `${t ? 'L' : 'M'}${place.x(t).toFixed(1)} ${py(of(one)).toFixed(1)}`).join('')})
       const legend = (name, x, say) => [el('path', {class: `integrator-${name}`, d: `M${x} 9h26`}), text(x + 32, 14, say)]
+      const first = Math.min(place.left, place.right - 262)  // on a narrow screen the second would not fit
       picture.setAttribute('viewBox', `0 0 ${width} ${TALL}`)
       picture.replaceChildren(strip.column(place, now.at, box.b),
         ...[low, (low + top) / 2, top].flatMap((v) => [
           el('path', {class: 'strip-grid', d: `M${place.left} ${py(v)}H${place.right}`}),
           text(place.left - 6, py(v) + 5, short(v), 'end')]),
         line('h', ({h}) => h[0]), line('y', ({y}) => y),
-        ...legend('h', place.left, how.omega ? 'state h, its real part' : 'state h'),
-        ...legend('y', place.left + 190, 'output y'),
+        ...legend('h', first, how.omega ? 'state h, its real part' : 'state h'),
+        ...legend('y', first + 182, 'output y'),
         ...[1, 16, 32, 48, 64].map((t) => text(place.x(t - 1), box.b + 17, String(t), 'middle')),
         text((place.left + place.right) / 2, TALL - 5, 'step t', 'middle'))
     }
