@@ -117,14 +117,12 @@ def test_the_two_lanes_of_delta_net_differ_in_the_largest_beta_alone():
 
 def test_trials_around_a_rate_are_whole_trainings_that_only_the_validation_split_judges():
     for whole in NEAR:
-        trials = around(whole)
-        assert list(trials) == sorted(trials) and len(trials) == 11 and whole.lr in trials
-        for lr, recipe in trials.items():
-            assert BESIDE[recipe.name] == recipe and recipe.lr == lr and recipe.steps == whole.steps
-            free = {"lr", "eval_every", "name", "about", "tested_with", "elsewhere", "curve_points"}
-            free |= {"task"} if whole.task == "text" else set()
+        free = {"lr", "name", "about", "tested_with", "elsewhere", "curve_points"}
+        free |= {"task"} if whole.task == "text" else set()
+        free |= set() if whole.keep_best else {"eval_every"}
+        for lr, recipe in around(whole).items():
+            assert BESIDE[recipe.name] == recipe and recipe.lr == lr
             assert {key for key, value in asdict(recipe).items() if value != asdict(whole)[key]} <= free
-            assert recipe.eval_every == (whole.eval_every if whole.keep_best else whole.steps)
 
 
 @pytest.mark.data("shakespeare")
@@ -132,11 +130,9 @@ def test_a_text_without_a_validation_split_gets_one_that_is_in_front_of_its_test
     ours, trial = (TASKS[name](source="shakespeare", length=8) for name in ("text", "text-in-three"))
     train, valid = ours.splits.finite("train"), trial.splits.finite("valid")
     assert torch.equal(train[1 - len(valid) :], valid[:-1])  # 0.9 of the text, rounded or cut
-    assert len(trial.splits.finite("train")) + len(valid) == len(train) + 1
 
 
 def test_transformer_xls_that_are_compared_have_equal_parameters():
-    """But for the tables of Shaw's vectors."""
     streams = {n: recipe for n, recipe in RECIPES.items() if recipe.stream_length and n.startswith("shakespeare-")}
     counts = {name: parameter_count(made(recipe, 65, 65, 65)) for name, recipe in streams.items()}
     ours = counts["shakespeare-xl-64"]
@@ -155,7 +151,6 @@ def test_transformer_xls_that_are_compared_have_equal_parameters():
     ],
 )
 def test_published_sizes_are_those_of_the_authors_live_parameters(name, sizes, live):
-    """All parameters with a gradient, embeddings included."""
     recipe = RECIPES[f"paper-{name}"]
     with torch.device("meta"):
         model = made(recipe, *sizes)

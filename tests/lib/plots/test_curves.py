@@ -14,12 +14,8 @@ from rtx_lib.plots.curves import spread
 
 
 def record(seed: int = 1, **changes: Any) -> dict[str, Any]:
-    made: dict[str, Any] = {
-        "recipe": "adding-T50",
-        "configuration": {"steps": 30, "lr": 0.01},
-        "seed": seed,
-        "seconds": 90.0,
-    }
+    made: dict[str, Any] = {"recipe": "adding-T50", "seed": seed, "seconds": 90.0}
+    made["configuration"] = {"steps": 30, "lr": 0.01}
     made |= {"commit": "0123456789abcdef", "device": {"name": "cpu", "threads": 1}}
     return made | changes
 
