@@ -168,7 +168,9 @@ def test_every_rate_is_the_one_that_its_trials_chose():
     chosen = {r.name: (tuning.returned(r, runs_folder(), seeds=seeds)[0], r.lr) for r, seeds in tuned}
     forecast = [recipe for recipe in series.TUNED if find(recipe.name, 0, runs_folder())]
     chosen |= {recipe.name: (tuning.series_rate(recipe, runs_folder())[0], recipe.lr) for recipe in forecast}
-    chosen |= {recipe.name: (tuning.nearest(recipe, runs_folder())[0], recipe.lr) for recipe in NEAR}
+    near = {recipe.name: (tuning.nearest(recipe, runs_folder())[0], recipe.lr) for recipe in NEAR}
+    chosen |= {name: rates for name, rates in near.items() if rates[0] is not None}
+    assert {re.split("[-0-9]", name)[0] for name in near if name not in chosen} <= UNTRIED
     assert {name: rates for name, rates in chosen.items() if rates[0] != rates[1]} == {} and len(forecast) >= 56
 
 
