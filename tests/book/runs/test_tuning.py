@@ -1,6 +1,7 @@
 """Rates of the race: which runs follow from which records, and which rate wins."""
 
 import math
+import re
 import statistics
 from dataclasses import asdict, replace
 
@@ -15,6 +16,7 @@ from rtx_book.runs.recipes import race as plan
 from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, AGAIN_SETS, again, around
 from rtx_book.runs.tuning import GRID, beyond, next_runs, next_trials, ranked, tuned
 
+UNTRIED = {"ptb", "pixel", "numbers", "lag", "german", "copy", "digits", "depth", "adding", "symbol", "nottingham", "told", "long"}
 CELL = ("copy", "gru")
 
 
