@@ -121,9 +121,9 @@ def _published(name: str, about: str, budget: dict[str, Any], sizes: dict[str, A
 
 RECIPES = [
     _r_music("", "", {}),
-    _at("nottingham", "rnn", "tanh RNN", "rnn", {"hidden_size": 323}, 3e-3),
-    _at("nottingham", "gru", "GRU", "gru", _GRU, 2e-2),
-    _at("nottingham", "lstm", "LSTM", "lstm", _LSTM, 1e-2),
+    _at("nottingham", "rnn", "tanh RNN", "rnn", {"hidden_size": 323}, 1e-3),
+    _at("nottingham", "gru", "GRU", "gru", _GRU, 6e-2),
+    _at("nottingham", "lstm", "LSTM", "lstm", _LSTM, 3e-2),
     _at("nottingham", "tcn", "TCN", "tcn", _TCN, 2e-2),
     _transformer("nottingham", "sinusoidal", 3e-3),
     _transformer("nottingham", "none", 3e-3),
