@@ -16,7 +16,7 @@ from rtx_book.runs.recipes import race as plan
 from rtx_book.runs.recipes.recipe import AGAIN_SEEDS, AGAIN_SETS, again, around
 from rtx_book.runs.tuning import GRID, beyond, next_runs, next_trials, ranked, tuned
 
-UNTRIED = {"ptb", "pixel", "numbers", "lag", "german", "copy", "digits", "depth", "adding", "symbol", "nottingham", "told", "long"}
+UNTRIED = {"ptb", "pixel", "numbers", "lag", "german", "copy", "digits", "depth", "adding", "symbol"}
 CELL = ("copy", "gru")
 
 
