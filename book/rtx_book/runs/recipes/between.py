@@ -127,7 +127,7 @@ RECIPES = [
     _at("nottingham", "tcn", "TCN", "tcn", _TCN, 2e-2),
     _transformer("nottingham", "sinusoidal", 3e-3),
     _transformer("nottingham", "none", 3e-3),
-    _transformer("nottingham", "rotary", 6e-3),
+    _transformer("nottingham", "rotary", 2e-3),
     *(_r_music(f"-window-{window}", f" with a window of {window}", {"window": window}) for window in (1, 2, 3, 12)),
     _r_music("-rnn", " of tanh RNNs", {"cell": "rnn", "width": 72}),
     _r_music("-lstm", " of LSTMs", {"cell": "lstm", "width": 60}),
