@@ -135,25 +135,26 @@ def series_rate(recipe: Recipe, folder: Path) -> tuple[float | None, Runs]:
 def nearest(recipe: Recipe, folder: Path) -> tuple[float | None, Runs]:
     """The rate next to the one in use, or itself, among those within 0.5 % or 0.001 of the least loss.
 
-    Tried are that in use, the two beside it, and those beyond while the last one is best.
+    Tried are that in use, the two beside it, and those beyond while the last one would win.
     """
-    trials = around(recipe)
+    trials, tried = around(recipe), dict[float, float]()
     grid = [*trials]
     place = grid.index(recipe.lr)
-    tried, missing = _searched(grid[place - 1 : place + 2], trials.__getitem__, SEED, folder, grid)
-    if missing:
-        return None, missing
-    least = min(tried.values())
-    equal = [lr for lr, found in tried.items() if found <= least + max(0.005 * least, 1e-3)]
-    return min(equal, key=lambda lr: abs(grid.index(lr) - place)), []
+    rates = grid[place - 1 : place + 2]
+    while True:
+        if missing := _missing([trials[lr] for lr in rates], SEED, folder):
+            return None, missing
+        tried |= {lr: _losses(trials[lr], SEED, folder)[0] for lr in rates}
+        least = min(tried.values())
+        equal = [lr for lr, found in tried.items() if found <= least + max(0.005 * least, 1e-3)]
+        won = min(equal, key=lambda lr: abs(grid.index(lr) - place))
+        if (further := beyond(won, tried, grid)) is None:
+            return won, []
+        rates = [further]
 
 
 def _searched(
-    rates: Iterable[float],
-    trial: Callable[[float], Recipe],
-    seeds: Sequence[int],
-    folder: Path,
-    grid: Sequence[float] = GRID,
+    rates: Iterable[float], trial: Callable[[float], Recipe], seeds: Sequence[int], folder: Path
 ) -> tuple[dict[float, float], Runs]:
     """The median loss by rate, of these rates and beyond the best one while it is the last; none while runs miss."""
     tried: dict[float, float] = {}
@@ -162,7 +163,7 @@ def _searched(
         if missing := _missing(trials.values(), seeds, folder):
             return {}, missing
         tried |= {lr: statistics.median(_losses(own, seeds, folder)) for lr, own in trials.items()}
-        further = beyond(ranked(tried)[0], tried, grid)
+        further = beyond(ranked(tried)[0], tried)
         rates = [] if further is None else [further]
     return tried, []
 
