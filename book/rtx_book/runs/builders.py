@@ -56,7 +56,7 @@ def _series(source: str, **how: Any) -> Any:
 _series.files = {name: () for name in ("co2", "elnino", "sunspots")} | tasks.ETT.files  # type: ignore[attr-defined]
 
 
-def _in_three(source: str, length: int) -> Any:
+def _in_three(source: str = "shakespeare", length: int = 64) -> Any:
     """The text of :class:`rtx_lib.tasks.CharacterText`, of which "valid" is the tenth in front of the test text."""
     return tasks.TextTask(fetch(*tasks.CharacterText.files[source]), length)
 
