@@ -1,6 +1,6 @@
-"""How a lane of the race comes to its rate: which runs follow from the records that are there, and which rate won.
+"""How models come to their rates: which runs follow from the records that are there, and which rate won.
 
-The rules stand in :mod:`rtx_book.runs.recipes.race`. A run is judged on the validation split, by the loss
+The race's rules stand in :mod:`rtx_book.runs.recipes.race`. A run is judged on the validation split, by the loss
 that is trained, because a model at chance has an accuracy of chance at any rate, or by what its recipe keeps.
 """
 
