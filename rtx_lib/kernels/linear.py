@@ -55,7 +55,7 @@ def linear_recurrence(a: Tensor, b: Tensor, h0: Tensor | None = None, *, backend
         (B, ...), the states before the first step; zeros if None.
     backend
         ``"loop"``: one step after the other, gradients by autograd; the reference. ``"scan"``: plain torch,
-        T steps in about 2 sqrt(T) rounds. ``"numba"``: compiled, on a CPU. ``"triton"``: compiled, on a GPU.
+        T steps in about 3 sqrt(T) rounds. ``"numba"``: compiled, on a CPU. ``"triton"``: compiled, on a GPU.
         ``"auto"``: the fastest of these that is at hand, see :func:`explain_linear_backend`.
 
     Returns

@@ -1,5 +1,6 @@
 """The words that book/style.md decides: what is never right is on no page, and each pattern finds its own example."""
 
+import ast
 import json
 import re
 
@@ -14,10 +15,16 @@ OTHER = re.compile(r"^(`{3,}).*?^\1[ \t]*$|\$\$.*?\$\$|\$[^$\n]*\$|`[^`\n]*`|(?<
 
 
 def prose(path):
+    """The text of a page; of a notebook also the titles and findings in its code, strings of five words or more."""
     text = path.read_text(encoding="utf-8")
-    if path.suffix == ".ipynb":
-        text = "\n\n".join("".join(c["source"]) for c in json.loads(text)["cells"] if c["cell_type"] == "markdown")
-    return OTHER.sub("·", text)
+    if path.suffix != ".ipynb":
+        return OTHER.sub("·", text)
+    said = {kind: [] for kind in ("markdown", "code")}
+    for cell in json.loads(text)["cells"]:
+        said[cell["cell_type"]].append("".join(cell["source"]))
+    nodes = [node for code in said["code"] for node in ast.walk(ast.parse(code))]
+    typed = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return "\n\n".join([OTHER.sub("·", "\n\n".join(said["markdown"])), *(one for one in typed if one.count(" ") >= 4)])
 
 
 @pytest.mark.parametrize("path", [page for page in PAGES if page.name != "style.md"], ids=lambda path: path.stem)

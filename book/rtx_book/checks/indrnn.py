@@ -56,7 +56,7 @@ def check_gradient(answer: Callable[[Tensor, float, Tensor], Tensor]) -> None:
     last = torch.zeros_like(g)
     last[-1] = g[-1]
     slips = {
-        "this is equation 5, a loss at T alone: every step adds its own g_t": _backward(last, u * on[1:]),
+        "this is equation 3, a loss at T alone: every step adds its own g_t": _backward(last, u * on[1:]),
         "the slope on the way from step t+1 back to t is that of step t+1, not of step t": _backward(g, u * on[:-1]),
         "this is the gradient of the pre-activation: g_t itself does not pass the slope of step t": on * right,
         "the slope is missing: where the ReLU is off, nothing comes back": _backward(g, u * torch.ones_like(g)),

@@ -14,7 +14,8 @@ def _lag(scheme: str, lag: int) -> Recipe:
     arguments = {"width": 64, "heads": 4, "layers": 2, "positions": scheme, "length": 1024, "clip": 16}
     settings = COSINE | {"task_arguments": {"length": 64, "lag": lag}, "warmup": 60, "eval_every": 100}
     settings["elsewhere"] = {str(length): {"length": length} for length in (32, 64, 128, 256, 512, 1024)}
-    return Recipe(name, about, "causal-transformer", "lag", 600, 32, 3e-3, arguments, **settings)
+    lr = {"none": 3e-2, "learned": 1e-2, "alibi": 3e-2}.get(scheme, 3e-3)
+    return Recipe(name, about, "causal-transformer", "lag", 600, 32, lr, arguments, **settings)
 
 
 def _digits_of(attention: str | None, about: str, hidden_size: int = 64, suffix: str = "") -> Recipe:
@@ -23,7 +24,8 @@ def _digits_of(attention: str | None, about: str, hidden_size: int = 64, suffix:
     arguments = {"width": 32, "hidden_size": hidden_size, "attention": attention}
     settings = COSINE | {"task_arguments": {"count": [1, 6]}, "eval_every": 150}
     settings["elsewhere"] = {str(n): {"count": [n, n]} for n in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16)}
-    return Recipe(name, about, "seq2seq", "number-words", 1500, 64, 3e-3, arguments, **settings)
+    lr = 3e-3 if attention == "dot" else 1e-2
+    return Recipe(name, about, "seq2seq", "number-words", 1500, 64, lr, arguments, **settings)
 
 
 def _german(kind: str, about: str, norm: str, layers: int = 2, warmup: int = 100, smoothing: float = 0.0) -> Recipe:

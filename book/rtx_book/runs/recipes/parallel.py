@@ -111,8 +111,8 @@ RECIPES: list[Recipe] = [
     *(_reads("sst2", reader, lr) for reader, lr in _REVIEW_RATES.items()),
     *(_reads("sentences", reader, lr) for reader, lr in _SMALL_RATES.items()),
     # 101,462 and 98,828 parameters outside the tables, where numbers-additive has 100,622.
-    _digits_of("bytenet", "ByteNet", 3e-3, width=72),
-    _digits_of("convs2s", "ConvS2S", 3e-3, width=40, encoder=[[40, 3]] * 4, decoder=[[40, 3]] * 4, length=128),
+    _digits_of("bytenet", "ByteNet", 1e-2, width=72),
+    _digits_of("convs2s", "ConvS2S", 1e-2, width=40, encoder=[[40, 3]] * 4, decoder=[[40, 3]] * 4, length=128),
 ]
 
 ADDERS = [recipe for recipe in RECIPES if recipe.name.startswith("addition-")]
