@@ -267,7 +267,7 @@ def papers() -> dict[str, tuple[str, str]]:
     text = book_file("references.bib").read_text(encoding="utf-8")
     for key, entry in re.findall(r"^@\w+\{([^,]+),(.*?)^\}", text, flags=re.M | re.S):
         fields = dict(re.findall(r"(\w+) += \{(.*?)\},?$", entry, flags=re.M | re.S))
-        last = [name.partition(",")[0] for name in " ".join(fields["author"].split()).split(" and ")]
+        last = [name.partition(",")[0].strip("{}") for name in " ".join(fields["author"].split()).split(" and ")]
         authors = f"{last[0]} et al." if len(last) > 2 else " and ".join(last)
         home = f"https://doi.org/{fields['doi']}" if "doi" in fields else fields.get("url", "../book/references.bib")
         found[key] = f"{authors} ({fields['year']})", home

@@ -34,7 +34,8 @@ def _german(kind: str, about: str, norm: str, layers: int = 2, warmup: int = 100
     arguments = {"width": 64, "heads": 4, "layers": layers, "norm": norm}
     task = {"count": [1, 2], "largest": 999_999, "to": "german", "label_smoothing": smoothing}
     settings = COSINE | {"task_arguments": task, "warmup": warmup, "eval_every": 50}
-    return Recipe(f"german-{kind}", about, "transformer", "number-words", 400, 64, 2e-3, arguments, **settings)
+    lr = 2e-3 if (norm, layers) == ("post", 6) else 6e-3
+    return Recipe(f"german-{kind}", about, "transformer", "number-words", 400, 64, lr, arguments, **settings)
 
 
 def _shakespeare(

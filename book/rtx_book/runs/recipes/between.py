@@ -63,7 +63,7 @@ def _r_music(name: str, about: str, changes: dict[str, Any], **settings: Any) ->
 
 def _r_news(name: str, about: str, changes: dict[str, Any]) -> Recipe:
     name, about = f"r-transformer{name}", f"R-Transformer{about}"
-    return _at("ptb-char", name, about, "r-transformer", _R_TRANSFORMER | {"window": 7} | changes, 2e-2)
+    return _at("ptb-char", name, about, "r-transformer", _R_TRANSFORMER | {"window": 7} | changes, 6e-3)
 
 
 def _transformer(place: str, scheme: str, lr: float) -> Recipe:
@@ -140,9 +140,9 @@ RECIPES = [
     _at("nottingham", "tcn-published", "TCN from N(0, 0.01)", "tcn", _TCN | {"init": "published"}, 2e-2),
     _r_news("", "", {}),
     _at("ptb-char", "rnn", "tanh RNN", "rnn", {"hidden_size": 345}, 1e-2),
-    _at("ptb-char", "gru", "GRU", "gru", _GRU | {"hidden_size": 195}, 2e-2),
+    _at("ptb-char", "gru", "GRU", "gru", _GRU | {"hidden_size": 195}, 6e-3),
     _at("ptb-char", "lstm", "LSTM", "lstm", _LSTM | {"hidden_size": 167}, 2e-2),
-    _at("ptb-char", "tcn", "TCN", "tcn", _TCN | {"channels": [61] * 4}, 2e-2),
+    _at("ptb-char", "tcn", "TCN", "tcn", _TCN | {"channels": [61] * 4}, 6e-2),
     *(_transformer("ptb-char", scheme, 1e-2) for scheme in ("sinusoidal", "none", "rotary")),
     _r_news("-rotary", " with rotary positions", {"positions": "rotary"}),
     _r_news("-window-1", " with a window of 1", {"window": 1}),
