@@ -64,10 +64,12 @@ def _copy(name: str, about: str, model: str, lr: float, **arguments: Any) -> Rec
     return Recipe(name, f"{about} on copy memory", model, "copy", 3000, 32, lr, arguments, task, **COSINE)
 
 
-def _digits(name: str, about: str, model: str, steps: int = 2000, rows: bool = False, **arguments: Any) -> Recipe:
+def _digits(
+    name: str, about: str, model: str, lr: float, steps: int = 2000, rows: bool = False, **arguments: Any
+) -> Recipe:
     """The 8 x 8 digits, pixel by pixel or row by row."""
     about = f"{about} on 8 x 8 digits, {'row by row' if rows else 'pixel by pixel'}"
-    return Recipe(name, about, model, "digits", steps, 64, 5e-3, arguments, _ROWS if rows else {}, **COSINE)
+    return Recipe(name, about, model, "digits", steps, 64, lr, arguments, _ROWS if rows else {}, **COSINE)
 
 
 def _pixels(name: str, near_one: bool) -> Recipe:
@@ -107,16 +109,16 @@ TRANSLATORS = [
 RECIPES = [
     # The tanh RNN's limit lies between 30 and 50 steps.
     *(_adding("rnn", length, "tanh RNN", 4000, 1e-3, _RNN) for length in (10, 20, 30, 50, 100, 200)),
-    # One rate for all lengths: the larger one learns T = 100 sooner and diverges at T = 200.
+    # One rate for all lengths, that of the longest: a larger one learns T = 100 sooner and diverges at T = 200.
     *(_adding("irnn", length, "IRNN (identity, ReLU)", 3000, 3e-4, _IRNN) for length in (10, 50, 100, 200)),
     _adding("irnn-fast", 200, "IRNN with a larger rate", 3000, 1e-3, _IRNN),
     _adding("irnn-noclip", 200, "IRNN with a larger rate, not clipped,", 3000, 1e-3, _IRNN, clip=None),
     _adding("orthogonal", 50, "tanh RNN from an orthogonal start", 4000, 1e-3, _RNN | {"init": "orthogonal"}),
-    _digits("digits-rnn", "tanh RNN", "rnn", hidden_size=64),
+    _digits("digits-rnn", "tanh RNN", "rnn", 5e-3, hidden_size=64),
     Recipe("row-mnist-rnn", "tanh RNN on MNIST, row by row", "rnn", "mnist", 1500, 100, 2e-3, _RNN, _ROWS, **COSINE),
-    _digits("digits-lstm", "LSTM", "lstm", hidden_size=64),
-    _digits("digits-gru", "GRU", "gru", hidden_size=74),
-    _copy("copy-rnn", "tanh RNN", "rnn", 2e-3, hidden_size=128),
+    _digits("digits-lstm", "LSTM", "lstm", 1.5e-2, hidden_size=64),
+    _digits("digits-gru", "GRU", "gru", 5e-2, hidden_size=74),
+    _copy("copy-rnn", "tanh RNN", "rnn", 6e-4, hidden_size=128),
     _copy("copy-lstm", "LSTM", "lstm", 1e-2, hidden_size=64, forget_bias=4.0),
     _copy("copy-gru", "GRU", "gru", 1e-2, hidden_size=75),
     *(
@@ -124,10 +126,10 @@ RECIPES = [
         for b in (0.0, 1.0, 4.0, 8.0)
     ),
     # Three recurrent maps a step in each, at equal parameters.
-    _digits("depth-transition", "deep-transition GRU", "deep-gru", 1500, hidden_size=49, transitions=2),
-    _digits("depth-stacked", "three stacked GRU layers", "gru", 1500, hidden_size=40, num_layers=3),
-    _digits("depth-transition-rows", "deep-transition GRU", "deep-gru", 1500, True, hidden_size=48, transitions=2),
-    _digits("depth-stacked-rows", "three stacked GRU layers", "gru", 1500, True, hidden_size=40, num_layers=3),
+    _digits("depth-transition", "deep-transition GRU", "deep-gru", 1.5e-2, 1500, hidden_size=49, transitions=2),
+    _digits("depth-stacked", "three stacked GRU layers", "gru", 1.5e-2, 1500, hidden_size=40, num_layers=3),
+    _digits("depth-transition-rows", "deep-transition GRU", "deep-gru", 1.5e-2, 1500, True, hidden_size=48, transitions=2),
+    _digits("depth-stacked-rows", "three stacked GRU layers", "gru", 1.5e-2, 1500, True, hidden_size=40, num_layers=3),
     *(_long(kind, length) for length in (100, 500, 1000) for kind in _LONG),
     _long("indrnn", 5000),
     *(_told(length) for length in (100, 500, 1000)),
@@ -138,5 +140,5 @@ RECIPES = [
 ]
 
 # What differs from one of these in its length alone has its rate, and so do LSTMs of other forget biases.
-_TRIED = "(long|told)-.*-t(100|500)|copy-.*|digits-.*|depth-.*-rows|adding-rnn-t30|adding-irnn-t100"
+_TRIED = "(long|told)-.*-t(100|500)|copy-.*|digits-.*|depth-.*-rows|adding-rnn-t30|adding-irnn-t200"
 TUNED = [r for r in RECIPES if re.fullmatch(_TRIED, r.name)]
