@@ -127,9 +127,11 @@ RECIPES = [
     ),
     # Three recurrent maps a step in each, at equal parameters.
     _digits("depth-transition", "deep-transition GRU", "deep-gru", 1.5e-2, 1500, hidden_size=49, transitions=2),
-    _digits("depth-stacked", "three stacked GRU layers", "gru", 1.5e-2, 1500, hidden_size=40, num_layers=3),
-    _digits("depth-transition-rows", "deep-transition GRU", "deep-gru", 1.5e-2, 1500, True, hidden_size=48, transitions=2),
-    _digits("depth-stacked-rows", "three stacked GRU layers", "gru", 1.5e-2, 1500, True, hidden_size=40, num_layers=3),
+    _digits("depth-stacked", "three stacked GRU layers", "gru", 5e-3, 1500, hidden_size=40, num_layers=3),
+    _digits(
+        "depth-transition-rows", "deep-transition GRU", "deep-gru", 1.5e-2, 1500, True, hidden_size=48, transitions=2
+    ),
+    _digits("depth-stacked-rows", "three stacked GRU layers", "gru", 5e-3, 1500, True, hidden_size=40, num_layers=3),
     *(_long(kind, length) for length in (100, 500, 1000) for kind in _LONG),
     _long("indrnn", 5000),
     *(_told(length) for length in (100, 500, 1000)),
