@@ -149,7 +149,7 @@ _TOY = COSINE | {"batch_size": 64, "warmup": 20, "eval_batches": 4}
 def _symbol(name: str, direction: str, looks: str) -> Recipe:
     about = f"BERT that looks {looks} on symbols that the next neighbour decides"
     model = {"width": 32, "heads": 4, "layers": 2, "length": 17, "segments": 1, "direction": direction}
-    how = _TOY | {"steps": 400, "lr": 3e-3, "eval_every": 50, "model_arguments": model}
+    how = _TOY | {"steps": 400, "lr": 1e-2 if direction == "both" else 3e-3, "eval_every": 50, "model_arguments": model}
     return Recipe(f"symbol-next-{name}", about, "bert", "next-symbol", task_arguments={"side": "next"}, **how)
 
 
