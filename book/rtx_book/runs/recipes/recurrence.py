@@ -116,9 +116,9 @@ RECIPES = [
     _adding("orthogonal", 50, "tanh RNN from an orthogonal start", 4000, 1e-3, _RNN | {"init": "orthogonal"}),
     _digits("digits-rnn", "tanh RNN", "rnn", 5e-3, hidden_size=64),
     Recipe("row-mnist-rnn", "tanh RNN on MNIST, row by row", "rnn", "mnist", 1500, 100, 2e-3, _RNN, _ROWS, **COSINE),
-    _digits("digits-lstm", "LSTM", "lstm", 5e-3, hidden_size=64),
-    _digits("digits-gru", "GRU", "gru", 5e-3, hidden_size=74),
-    _copy("copy-rnn", "tanh RNN", "rnn", 2e-3, hidden_size=128),
+    _digits("digits-lstm", "LSTM", "lstm", 1.5e-2, hidden_size=64),
+    _digits("digits-gru", "GRU", "gru", 5e-2, hidden_size=74),
+    _copy("copy-rnn", "tanh RNN", "rnn", 6e-4, hidden_size=128),
     _copy("copy-lstm", "LSTM", "lstm", 1e-2, hidden_size=64, forget_bias=4.0),
     _copy("copy-gru", "GRU", "gru", 1e-2, hidden_size=75),
     *(
@@ -126,10 +126,10 @@ RECIPES = [
         for b in (0.0, 1.0, 4.0, 8.0)
     ),
     # Three recurrent maps a step in each, at equal parameters.
-    _digits("depth-transition", "deep-transition GRU", "deep-gru", 5e-3, 1500, hidden_size=49, transitions=2),
+    _digits("depth-transition", "deep-transition GRU", "deep-gru", 1.5e-2, 1500, hidden_size=49, transitions=2),
     _digits("depth-stacked", "three stacked GRU layers", "gru", 5e-3, 1500, hidden_size=40, num_layers=3),
     _digits(
-        "depth-transition-rows", "deep-transition GRU", "deep-gru", 5e-3, 1500, True, hidden_size=48, transitions=2
+        "depth-transition-rows", "deep-transition GRU", "deep-gru", 1.5e-2, 1500, True, hidden_size=48, transitions=2
     ),
     _digits("depth-stacked-rows", "three stacked GRU layers", "gru", 5e-3, 1500, True, hidden_size=40, num_layers=3),
     *(_long(kind, length) for length in (100, 500, 1000) for kind in _LONG),
