@@ -64,12 +64,10 @@ def _copy(name: str, about: str, model: str, lr: float, **arguments: Any) -> Rec
     return Recipe(name, f"{about} on copy memory", model, "copy", 3000, 32, lr, arguments, task, **COSINE)
 
 
-def _digits(
-    name: str, about: str, model: str, lr: float, steps: int = 2000, rows: bool = False, **arguments: Any
-) -> Recipe:
+def _digits(name: str, about: str, model: str, lr: float, steps: int = 2000, rows: bool = False, **how: Any) -> Recipe:
     """The 8 x 8 digits, pixel by pixel or row by row."""
     about = f"{about} on 8 x 8 digits, {'row by row' if rows else 'pixel by pixel'}"
-    return Recipe(name, about, model, "digits", steps, 64, lr, arguments, _ROWS if rows else {}, **COSINE)
+    return Recipe(name, about, model, "digits", steps, 64, lr, how, _ROWS if rows else {}, **COSINE)
 
 
 def _pixels(name: str, near_one: bool) -> Recipe:
