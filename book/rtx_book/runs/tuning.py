@@ -110,17 +110,13 @@ def repeated(task: str, lane: str, folder: Path) -> tuple[list[Recipe], Runs]:
 
 
 def returned(
-    recipe: Recipe,
-    folder: Path,
-    trial: Callable[[Recipe, float], Recipe] = returns.trial,
-    seeds: Sequence[int] = returns.TUNING_SEEDS,
-    near: float = 1e-3,
+    trials: Mapping[float, Recipe], folder: Path, seeds: Sequence[int] = returns.TUNING_SEEDS, near: float = 1e-3
 ) -> tuple[float | None, Runs]:
-    """The rate of a mixer: of the least median loss, or the middle one of ``RATES`` if that comes as ``near``.
+    """The rate of the trial of the least median loss, or the middle one of ``RATES`` if that comes as ``near``.
 
     It is None while runs are missing that decide it; these are returned beside it.
     """
-    tried, missing = _searched(returns.RATES, partial(trial, recipe), seeds, folder)
+    tried, missing = _searched(returns.RATES, trials.__getitem__, seeds, folder)
     if missing:
         return None, missing
     won, middle = ranked(tried)[0], returns.RATES[1]
@@ -129,7 +125,7 @@ def returned(
 
 def series_rate(recipe: Recipe, folder: Path) -> tuple[float | None, Runs]:
     """The rate of a forecaster: that of the least loss, whatever the units."""
-    return returned(recipe, folder, lambda own, lr: around(own)[lr], SEED, near=0.0)
+    return returned(around(recipe), folder, SEED, near=0.0)
 
 
 def nearest(recipe: Recipe, folder: Path) -> tuple[float | None, Runs]:
@@ -216,9 +212,9 @@ def next_large(folder: Path) -> Runs:
 
 def next_rates(folder: Path) -> Runs:
     """Trials of what is ``TUNED``, of captions and of word vectors, seed by seed."""
-    own = [returned(recipe, folder, seeds=seeds)[1] for seeds, recipes in TUNED.items() for recipe in recipes]
-    own += [returned(recipe, folder, scenes.trial, scenes.SEEDS)[1] for recipe in scenes.RECIPES]
-    own += [returned(recipe, folder, rope.trial, rope.SEEDS)[1] for recipe in rope.RECIPES]
+    own = [returned(around(one, eval_batches=4), folder, seeds)[1] for seeds, of in TUNED.items() for one in of]
+    own += [returned(scenes.trials(recipe), folder, scenes.SEEDS)[1] for recipe in scenes.RECIPES]
+    own += [returned(rope.trials(recipe), folder, rope.SEEDS)[1] for recipe in rope.RECIPES]
     own += [series_rate(recipe, folder)[1] for recipe in series.TUNED]
     own.append(_missing(texts.TRIALS, returns.TUNING_SEEDS, folder))
     own += [nearest(recipe, folder)[1] for recipe in NEAR]

@@ -134,23 +134,24 @@ def test_whoever_has_a_rate_runs_again_with_fresh_seeds_on_both_sets_of_instruct
 
 def test_a_mixer_has_the_rate_of_the_least_median_on_validation_and_looks_beyond_the_last_one(tmp_path, monkeypatch):
     recipe = returns.TUNED[0]
+    trials = around(recipe, eval_batches=4)
 
     def tries(lr, *values):
         for seed, value in zip(returns.TUNING_SEEDS, values, strict=True):
-            put(tmp_path, returns.trial(recipe, lr), value, seed)
+            put(tmp_path, trials[lr], value, seed)
 
-    won, runs = tuning.returned(recipe, tmp_path)
+    won, runs = tuning.returned(trials, tmp_path)
     assert won is None and len(runs) == len(returns.RATES) * len(returns.TUNING_SEEDS)
     for lr, values in zip(returns.RATES, [(5, 5, 5), (0.1, 3, 3), (2, 2, None)], strict=True):
         tries(lr, *values)
-    won, runs = tuning.returned(recipe, tmp_path)
+    won, runs = tuning.returned(trials, tmp_path)
     assert won is None and {own.lr for own, _ in runs} == {0.1}
     monkeypatch.setattr(tuning, "TUNED", {returns.TUNING_SEEDS: [recipe]})
     assert [run for run in tuning.next_rates(tmp_path) if run in runs] == runs
     tries(0.1, 9, 1, 9)
-    assert tuning.returned(recipe, tmp_path) == (0.03, [])
+    assert tuning.returned(trials, tmp_path) == (0.03, [])
     tries(0.01, 1, 2.0005, 3)  # as good as the best
-    assert tuning.returned(recipe, tmp_path) == (0.01, [])
+    assert tuning.returned(trials, tmp_path) == (0.01, [])
 
 
 def test_the_rate_in_use_and_its_neighbours_are_tried_and_then_what_lies_beyond(tmp_path):
@@ -165,7 +166,7 @@ def test_the_rate_in_use_and_its_neighbours_are_tried_and_then_what_lies_beyond(
 
 def test_every_rate_is_the_one_that_its_trials_chose():
     tuned = [(recipe, seeds) for seeds, recipes in tuning.TUNED.items() for recipe in recipes]
-    chosen = {r.name: (tuning.returned(r, runs_folder(), seeds=seeds)[0], r.lr) for r, seeds in tuned}
+    chosen = {r.name: (tuning.returned(around(r, eval_batches=4), runs_folder(), s)[0], r.lr) for r, s in tuned}
     forecast = [recipe for recipe in series.TUNED if find(recipe.name, 0, runs_folder())]
     chosen |= {recipe.name: (tuning.series_rate(recipe, runs_folder())[0], recipe.lr) for recipe in forecast}
     chosen |= {recipe.name: (tuning.nearest(recipe, runs_folder())[0], recipe.lr) for recipe in NEAR}

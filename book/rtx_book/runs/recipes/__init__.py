@@ -37,7 +37,7 @@ TUNED = {
 """What comes to its rate as :func:`rtx_book.runs.tuning.returned` says, by the seeds of its trials."""
 
 TRIALS = [*pretraining.TRIALS, *rope.TRIALS, *scenes.TRIALS]
-TRIALS += [returns.trial(one, lr) for own in TUNED.values() for one in own for lr in GRID[2:]]
+TRIALS += [trial for own in TUNED.values() for one in own for trial in around(one, eval_batches=4).values()]
 TRIALS += [trial for one in (*NEAR, *series.TUNED) for trial in around(one).values()]
 BESIDE = {recipe.name: recipe for recipes in (TRIALS, race.RECIPES, returns.REPEATED) for recipe in recipes}
 """Runs by which rates are chosen, and all that may follow from them; most are never made."""

@@ -102,15 +102,16 @@ def again(recipe: Recipe, instructions: str) -> Recipe:
 GRID = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0)
 
 
-def around(recipe: Recipe) -> dict[float, Recipe]:
+def around(recipe: Recipe, **changes: Any) -> dict[float, Recipe]:
     """The whole training at each rate of a grid through the recipe's own, judged on the validation split.
 
     The grid is ``GRID``, or two or five times that. A text that has none gets a validation split before its test text.
+    ``changes`` are of the recipe, too.
     """
     grids = [[float(f"{scale * lr:g}") for lr in GRID] for scale in (1, 2, 5)]
     short: dict[str, Any] = {"elsewhere": {}, "tested_with": {}, "curve_points": 1}
     short |= {} if recipe.keep_best else {"eval_every": recipe.steps}
-    short |= {"task": "text-in-three"} if recipe.task == "text" else {}
+    short |= ({"task": "text-in-three"} if recipe.task == "text" else {}) | changes
     return {
         lr: replace(recipe, name=f"rate-{recipe.name}-{lr:g}", about=f"{recipe.about}, rate {lr:g}", lr=lr, **short)
         for lr in next(grid for grid in grids if recipe.lr in grid)

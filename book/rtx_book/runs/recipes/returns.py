@@ -1,6 +1,5 @@
 """Recipes of the chapter on linear recurrences and matrix states: parity, words of S3, recall."""
 
-from dataclasses import replace
 from typing import Any
 
 from .recipe import AGAIN_SETS, COSINE, Recipe, again
@@ -97,16 +96,10 @@ RECIPES: list[Recipe] = [
 # --- how a mixer comes to its rate
 
 RATES = (3e-3, 1e-2, 3e-2)
-"""The rates that each mixer tries first; whoever is best with the last one on a side tries the next one, too."""
+"""The rates that each mixer tries first; where the last one on a side is best, the next one is tried, too."""
 
 TUNING_SEEDS = (100, 101, 102)
 """The seeds that try rates; what the chapter shows has others."""
-
-
-def trial(recipe: Recipe, lr: float) -> Recipe:
-    """The whole training at one rate, which is judged on the validation split at its end."""
-    short: dict[str, Any] = {"elsewhere": {}, "eval_every": recipe.steps, "eval_batches": 4, "curve_points": 1}
-    return replace(recipe, name=f"rate-{recipe.name}-{lr:g}", about=f"{recipe.about}, rate {lr:g}", lr=lr, **short)
 
 
 TUNED = [recipe for recipe in RECIPES if not recipe.name.startswith("state-") and not recipe.name.endswith("-bare")]

@@ -5,9 +5,8 @@ from typing import Any
 
 from rtx_book.paths import texts
 
-from .recipe import COSINE, Recipe
-from .returns import RATES, TUNING_SEEDS
-from .returns import trial as tried
+from .recipe import COSINE, Recipe, around
+from .returns import TUNING_SEEDS
 
 _TABLE = texts("runs/recipes/rope.json")
 MODELS: dict[str, dict[str, Any]] = _TABLE["models"]
@@ -35,9 +34,9 @@ SEEDS = TUNING_SEEDS[:1]
 """The seed that tries rates."""
 
 
-def trial(recipe: Recipe, lr: float) -> Recipe:
-    """A shorter training at one rate."""
-    return replace(tried(replace(recipe, steps=_TRIED[recipe.steps]), lr), eval_batches=None)
+def trials(recipe: Recipe) -> dict[float, Recipe]:
+    """A shorter training at each rate."""
+    return around(replace(recipe, steps=_TRIED[recipe.steps]), eval_batches=None)
 
 
-TRIALS = [trial(recipe, lr) for recipe in RECIPES for lr in (3e-4, 1e-3, *RATES, 1e-1)]
+TRIALS = [trial for recipe in RECIPES for trial in trials(recipe).values()]
