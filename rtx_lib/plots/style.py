@@ -78,7 +78,7 @@ LOOKS: dict[str, dict[str, tuple[str, Any, Any]]] = {
     "convolution": {
         "tcn": ("#c27a00", DASHES[1], "P"),
         "bytenet": ("#b5703a", DASHES[2], "H"),
-        "convs2s": ("#a27d2c", DASHES[3], "8"),
+        "convs2s": ("#a27d2c", DASHES[4], "8"),
         "neural-gpu": ("#c4622d", "-", "*"),
     },
     "between": {"r-transformer": ("#e2483f", "-", "X"), "attention-rnn": ("#d63a5e", DASHES[1], (7, 1, 0))},
