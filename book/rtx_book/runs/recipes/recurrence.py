@@ -140,5 +140,5 @@ RECIPES = [
 ]
 
 # What differs from one of these in its length alone has its rate, and so do LSTMs of other forget biases.
-_TRIED = "(long|told)-.*-t(100|500)|copy-.*|digits-.*|depth-.*-rows|adding-rnn-t30|adding-irnn-t[12]00"
+_TRIED = "(long|told)-.*-t(100|500)|copy-.*|digits-.*|row-.*|depth-.*-rows|adding-rnn-t30|adding-irnn-t[12]00"
 TUNED = [r for r in RECIPES if re.fullmatch(_TRIED, r.name)]
