@@ -12,6 +12,7 @@ GPU_PYTHON ?=
 GPU_DEVICE ?= cuda
 GPU_OUT ?= _build/gpu
 export RTX_DOWNLOAD STRICT
+export PYTHONUTF8 := 1 # whatever the locale
 
 # The data that the chapters use where they find it; `make data TRY=` fails where one file cannot be had.
 TRY := --try
