@@ -9,8 +9,8 @@ from rtx_lib.shapes import expect
 def error(ours: Tensor, theirs: Tensor) -> float:
     """max|ours - theirs| / max|theirs| over the whole arrays: the largest difference, relative to the reference.
 
-    Both are compared without their gradients, on the device of ``theirs``. An entry that is not a number makes it infinite,
-    so that the largest of several errors tells of it.
+    Both are compared without their gradients, on the device of ``theirs``. An entry that is not a number makes it
+    infinite, so that the largest of several errors tells of it.
 
     Parameters
     ----------

@@ -76,6 +76,6 @@ RECIPES = [
     _shakespeare("large", "Causal Transformer of 10 million parameters", "causal-transformer", _LARGE, (5000, 64, 256)),
 ]
 
-# What is tested on another lag, is wider or learns from smoothed labels has the rate of its like; the Causal Transformer
-# has nanoGPT's.
+# What is tested on another lag, is wider or learns from smoothed labels has the rate of its like; the Causal
+# Transformer has nanoGPT's.
 TUNED = [r for r in RECIPES if re.fullmatch("numbers-[^-]+|lag5-.*|german-.*(pre|post|cold)", r.name)]
