@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
+from support.compare import random_parameters
 from support.far_device import assert_equal, run, run_far
 from support.helpers import drawn, refusals, relative_error
 from torch import nn, tensor
@@ -14,28 +15,19 @@ from rtx_lib.models.bert import BERT, DIRECTIONS, BERTClassifier, visible
 
 pytestmark = pytest.mark.usefixtures("double")
 
-V, T, MASK = 9, 7, 3
+V, T = 9, 7
 SIZES = {"width": 8, "heads": 2, "layers": 2, "length": T}
 IDS = tensor([[1, 5, 3, 6, 2, 7, 2], [1, 8, 2, 4, 3, 2, 0], [1, 3, 2, 6, 2, 0, 0]])
 SEGMENTS = tensor([[0, 0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 1, 0], [0, 0, 0, 1, 1, 0, 0]])
 PAIR, LENGTHS = (IDS, SEGMENTS), [7, 6, 5]
 
 
-def loud(model):
-    """Weights far enough from 0 that nothing can go missing unseen."""
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter) / 3)
-    return model.eval()
-
-
-def build(seed=0, **options):
-    return loud(drawn(seed, BERT, V, **SIZES | options))
+def build(**options):
+    return random_parameters(drawn(0, BERT, V, **SIZES | options)).eval()
 
 
 def classifier(output_size=3, **options):
-    torch.manual_seed(1)
-    return loud(BERTClassifier(build(next_sentence=True), output_size, **options))
+    return random_parameters(BERTClassifier(build(next_sentence=True), output_size, **options)).eval()
 
 
 # ---- who sees whom
@@ -59,10 +51,7 @@ def test_each_position_sees_what_its_direction_says(layers, seen):
     """And all of it; both sides in the paper's model."""
     for direction in DIRECTIONS:
         model = build(layers=layers, direction=direction).encoder
-        if seen:
-            with record_attention(model):
-                found = reach(model, IDS[:1])
-        else:
+        with record_attention(model) if seen else torch.enable_grad():
             found = reach(model, IDS[:1])
         allowed = visible(direction, T)
         assert not found[~allowed].any() and (found[allowed] > 1e-9).all()

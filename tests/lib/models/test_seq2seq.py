@@ -28,11 +28,6 @@ def batch(size=9):
     return source, torch.randint(TARGETS, (4, 6), generator=torch.Generator().manual_seed(1))
 
 
-def score(logits):
-    """A number that depends on every logit."""
-    return (logits.sin() + logits.square() / 3).sum()
-
-
 def plain_logits(model, sentence, target, kind):
     """The model's equations for one sentence (S,) without padding, word by word."""
 
