@@ -68,9 +68,7 @@ def test_shaw_equals_loops(size, seed, clip):
     assert furthest(module.value_bias(weights), loops, [weights, module.values]) < 1e-12
 
 
-OF_XL = [
-    (causal, size, seed) for causal in (False, True) for seed, size in enumerate(SIZES if causal else ANY_SIZES)
-]
+OF_XL = [(causal, size, seed) for causal in (False, True) for seed, size in enumerate(SIZES if causal else ANY_SIZES)]
 
 
 @pytest.mark.parametrize(("causal", "size", "seed"), OF_XL, ids=str)
