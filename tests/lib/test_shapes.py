@@ -70,9 +70,7 @@ REFUSED = {
     r"x must be a tuple of 2 entries, \(source, target_in\), got Tensor": lambda: expect_pair(IDS, 6, None),
     "target_in must hold ids from 0 to 4, got 5": lambda: expect_pair((IDS, IDS), 5, None),
     r"source must have shape \(2, S\), got \(1, 3\)": lambda: expect_pair((IDS[:1], IDS), 6, None),
-    r"y must hold words first .* got row 1: \[0, 1, 2\]": lambda: expect_sentences(
-        tensor([[1, 2, 0], [0, 1, 2]]), 6, "y"
-    ),
+    r"y must hold words first .* got row 1: \[0, 1\]": lambda: expect_sentences(tensor([[1, 0], [0, 1]]), 6, "y"),
     r"y must hold words first .* got row 0: \[1, 0, 2\]": lambda: expect_sentences(tensor([[1, 0, 2]]), 6, "y"),
     r"y must hold words first .* got row 1: \[0, 0\]": lambda: expect_sentences(tensor([[1, 0], [0, 0]]), 6, "y"),
     "state must be a tuple of 2 entries, all for one, got list": lambda: expect_tuple([X, X], 2, "all for one"),
