@@ -93,9 +93,6 @@ def test_ids_are_scaled_and_a_tied_table_is_one():
     assert relative_error(seen[0], model.embedding.weight[x] * math.sqrt(8)) < 1e-12
     untied = sum(p.numel() for p in causal(positions="none", layers=1).parameters())
     assert sum(p.numel() for p in model.parameters()) == untied - 5 * 9
-    again = CausalTransformer(6, 6, vocabulary=6, width=8, heads=2, layers=1, positions="none", tied=True)
-    again.load_state_dict(model.state_dict())
-    assert torch.equal(again(x)[0], model(x)[0]) and again.readout.weight is again.embedding.weight
 
 
 @pytest.mark.parametrize(
