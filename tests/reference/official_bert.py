@@ -19,8 +19,7 @@ from rtx_lib.models.bert import (
     span_loss,
 )
 
-from .furthest import furthest
-from .leaves import gradients, parameters, with_eps
+from .leaves import furthest, gradients, parameters, with_eps
 
 Arrays = dict[str, Tensor]
 

@@ -9,17 +9,8 @@ from support import compare
 from support.compare import furthest, random_parameters
 from support.helpers import refusals, relative_error
 
-from rtx_lib.layers import (
-    SCHEMES,
-    ALiBi,
-    Learned,
-    Rotary,
-    ShawRelative,
-    Sinusoidal,
-    XLRelative,
-    make_positions,
-    relative_shift,
-)
+from rtx_lib.layers import SCHEMES, make_positions, relative_shift
+from rtx_lib.layers.positions import ALiBi, Learned, Rotary, ShawRelative, Sinusoidal, XLRelative
 
 pytestmark = pytest.mark.usefixtures("double")
 
