@@ -30,9 +30,6 @@ def classifier(output_size=3, **options):
     return random_parameters(BERTClassifier(build(next_sentence=True), output_size, **options)).eval()
 
 
-# ---- who sees whom
-
-
 def reach(model, x):
     """Whether what the encoder gives at t moves with the word at s, (T, T), by gradients."""
     embedded = []
@@ -69,9 +66,6 @@ def test_places_are_picked_from_the_whole(next_sentence):
     assert torch.equal(model.predict(model.encode(PAIR))[..., :V], whole[..., :V])
 
 
-# ---- padding and segments
-
-
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_padding_changes_nothing(direction):
     """What stands behind a text, and how much of it, whatever segment it is said to be of."""
@@ -98,9 +92,6 @@ def test_without_segments_all_is_the_first():
     assert relative_error(model(IDS)[0], model(PAIR)[0]) > 1e-3
 
 
-# ---- heads
-
-
 def test_a_head_takes_over_what_was_trained():
     """The encoder, and the pooler if there is one; where no pooler was trained a new one is drawn."""
     with_pooler, without = build(next_sentence=True), build()
@@ -109,9 +100,6 @@ def test_a_head_takes_over_what_was_trained():
         model = BERTClassifier(bert, 2)
         assert model.encoder is bert.encoder and model.pooler is not None
         assert BERTClassifier(bert, 2, kind="span").pooler is None is BERTClassifier(bert, 2, kind="token").pooler
-
-
-# ---- the start
 
 
 def test_how_the_weights_start():

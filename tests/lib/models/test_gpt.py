@@ -49,9 +49,6 @@ def test_fewer_key_heads_keep_less():
     assert first[0].shape == second[1].shape == (2, 1, T, 4)
 
 
-# ---- fine-tuning
-
-
 def test_padding_changes_nothing():
     model = classifier(auxiliary=True)
     y = model(TEXT)[0]
