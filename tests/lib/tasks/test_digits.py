@@ -57,6 +57,7 @@ def test_baselines_are_what_their_strategies_reach(place, task) -> None:
     task = place(small.mnist(), task)
     _, y = whole(task, "test")
     logits = torch.zeros(len(y), task.length, 10)
+    assert task.baselines()["uniform guess loss"] == math.log(10)
     logits[:, -1, whole(task, "train")[1].bincount().argmax()] = 1.0
     assert task.metrics(logits, y)["accuracy"] == task.baselines()["most frequent class"]
 

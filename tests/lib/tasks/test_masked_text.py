@@ -1,5 +1,6 @@
 """Pre-training on text: the same rows for both tasks, what is hidden in them, and what it costs to know nothing."""
 
+import math
 import re
 from collections import Counter
 
@@ -118,6 +119,8 @@ def test_what_a_model_without_context_reaches(masked: MaskedText) -> None:
     """The baselines are what `evaluate` finds for tables that hold these probabilities."""
     found, size, p = masked.baselines(), masked.vocabulary, masked.unigram()
     assert p.sum().item() == pytest.approx(1) and p.shape == (size,)
+    flat = evaluate(Constant(torch.zeros(size).double()), masked, "test")["loss"]
+    assert flat == pytest.approx(found["uniform guess loss"], rel=1e-12) and flat == pytest.approx(math.log(size))
     assert evaluate(Constant(p.log()), masked, "test")["loss"] == pytest.approx(found["unigram loss"], rel=1e-12)
     itself = p / (p + 1 / size)
     table = (1 - itself)[:, None] * p + itself.diag()
