@@ -60,11 +60,11 @@ def with_gradients(
 
 
 def furthest(runs: Sequence[Arrays], arrays: Arrays) -> Arrays:
-    """Each outcome of the route whose own is furthest from the file's; NaN is further than any number."""
+    """Each outcome of the route whose own is furthest from the file's; NaN and other shapes are as far as can be."""
 
     def error(ours: Tensor, name: str) -> float:
-        if name not in arrays or ours.shape != arrays[name].shape or not ours.numel():
-            return 0.0
-        return float((ours.detach() - arrays[name]).abs().nan_to_num(nan=math.inf).max())
+        if name not in arrays or ours.shape != arrays[name].shape:
+            return math.inf if name in arrays else 0.0
+        return float((ours.detach() - arrays[name]).abs().nan_to_num(nan=math.inf).max()) if ours.numel() else 0.0
 
     return {name: max((run[name] for run in runs), key=lambda ours: error(ours, name)) for name in runs[0]}
