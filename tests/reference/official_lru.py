@@ -6,8 +6,7 @@ from torch import Tensor
 
 from rtx_lib.models.lru import LRU
 
-from .furthest import furthest
-from .leaves import parameters, with_gradients
+from .leaves import furthest, parameters, with_gradients
 
 Arrays = dict[str, Tensor]
 

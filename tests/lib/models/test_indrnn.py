@@ -41,9 +41,6 @@ def recurrent_weights(net):
     return [p for key, p in net.named_parameters() if key.endswith("u")]
 
 
-# ---- the layer
-
-
 def test_the_layer_is_a_loop():
     layer = drawn(0, IndRNNLayer, 3, 5)
     u = layer.u.detach().mul_(2).sub_(1)  # both signs
@@ -106,9 +103,6 @@ def test_dropout_acts_after_every_layer_and_not_on_the_input():
     assert not torch.equal(last_only(x)[0], last_only.eval()(x)[0])
 
 
-# ---- the bound
-
-
 def test_the_bound_is_a_root():
     assert recurrent_bound(100) ** 100 == pytest.approx(2, rel=1e-12)
     assert recurrent_bound(784, 5) == pytest.approx(1.002055, abs=1e-6)
@@ -154,9 +148,6 @@ def test_the_constraint_clamps_u_alone():
     for u, same, unconstrained in zip(recurrent_weights(net), before, free, strict=True):
         assert u is same and torch.equal(u, unconstrained.clamp(-(2**0.2), 2**0.2)) and u.requires_grad
     assert all(torch.equal(net.state_dict()[key], value) for key, value in others.items())
-
-
-# ---- the other initial weights
 
 
 def largest(linear):

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from support.compare import generator
+from support.compare import generator, random_parameters
 from support.helpers import drawn, relative_error
 
 from rtx_lib.models.context_rnn import ContextRNN
@@ -26,11 +26,7 @@ def told():
 
 @pytest.fixture
 def topic():
-    model = drawn(0, TopicRNN, V, STOP, K, H, window=W, inference_size=6).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn(parameter.shape, generator=generator(3)) / 2)
-    return model
+    return random_parameters(drawn(0, TopicRNN, V, STOP, K, H, window=W, inference_size=6).eval())
 
 
 # ---- Mikolov and Zweig
