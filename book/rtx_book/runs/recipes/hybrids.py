@@ -25,13 +25,14 @@ _TASKS: dict[str, dict[str, Any]] = {
     "copy": {"task_arguments": {"delay": 30, "length": 5}, "elsewhere": {"pause of 60": {"delay": 60}}},
 }
 
-_BOTH = ("parity", "recall")
+_BOTH, COPYING = ("parity", "recall"), ("attention", "rnn", "attention-rnn", "rnn-attention")
 
 # Each has the rate of the least median loss on "valid" over three seeds of its own, or 0.01 where that comes within
 # 0.001 nats of it (tuning.returned): 0.01 where nothing else stands here.
 _RATES = dict.fromkeys(("hybrid-parity-attention", "hybrid-parity-griffin-attention"), 3e-3)
 _RATES |= {f"hybrid-recall-{below}-attention": 3e-3 for below in ("rnn", "mamba", "griffin")}
 _RATES |= {f"hybrid-deep-{task}-highest-of-four": 3e-3 for task in _BOTH}
+_RATES |= {f"hybrid-copy-{mixture}": 3e-3 for mixture in ("attention", "attention-rnn", "rnn-attention")}
 _RATES |= dict.fromkeys(("hybrid-recall-attention-delta", "hybrid-long-recall-rnn-attention"), 3e-3)
 
 
@@ -47,6 +48,6 @@ def _hybrid(task: str, mixture: str, kind: str = "", steps: int = 600) -> Recipe
     return Recipe(name, f"{about} on {task}", "mixers", task, steps, lr=_RATES.get(name, 1e-2), **how)
 
 
-RECIPES = [_hybrid(task, mixture) for task in _TASKS for mixture in MIXTURES]
+RECIPES = [_hybrid(task, mixture) for task in _TASKS for mixture in (COPYING if task == "copy" else MIXTURES)]
 RECIPES += [_hybrid(task, "rnn-attention", "long-", 3000) for task in _BOTH]
 RECIPES += [_hybrid(task, mixture, "deep-") for task in _BOTH for mixture in DEEPER]
