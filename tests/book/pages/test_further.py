@@ -81,3 +81,15 @@ def test_it_is_open_without_script(browser, address):
     page.goto(address)
     assert page.get_by_text("Here are many words").is_visible()
     context.close()
+
+
+def test_after_printing_the_folds_of_code_are_as_they_were(contexts, planted):
+    fold = '<details class="code-fold told" open><summary>Code</summary></details>' * 2
+    script = (ROOT / "book" / "assets" / "site.js").read_text()
+    body = f'<main class="bd-article"><p class="reading-time"></p>{fold}<div class="cell_input"></div></main>'
+    with visit(contexts["light"], planted(body, f"<script>{script}</script>")) as seen:
+        seen.page.locator("select").select_option("none")
+        seen.page.locator("summary").first.click()
+        opened = "[...document.querySelectorAll('details')].map(one => one.open)"
+        found = [seen.page.evaluate(f"(dispatchEvent(new Event('{on}print')), {opened})") for on in ("before", "after")]
+        assert found == [[True, True], [True, False]]
