@@ -101,6 +101,21 @@ def test_gradients_and_theirs(eigenvalues, backend, alike):
     assert torch.autograd.gradcheck(run, tensors) and torch.autograd.gradgradcheck(run, tensors)
 
 
+@pytest.mark.parametrize("backend", ["numba", "scan", "loop"])
+def test_gradients_of_inputs_that_depend_on_each_other(backend):
+    """Pieces that share A and hand a state on, C made of B: with and without a graph of their own they are the same."""
+    u, delta, A, B, _, h0 = sequence(1, 6, 2, 2)
+    A.requires_grad_(), B.requires_grad_()
+
+    def run(A, B, backend=backend):
+        y, h = selective_scan(u[:, :3], delta[:, :3], A, B[:, :3], B[:, :3], h0, backend=backend)
+        return selective_scan(u[:, 3:], delta[:, 3:], A, B[:, 3:], B[:, 3:].tanh(), h, backend=backend)[0] + y
+
+    found = torch.autograd.grad(run(A, B).sin().sum(), (A, B), create_graph=True)
+    assert worst(found, torch.autograd.grad(run(A, B, "loop").sin().sum(), (A, B))) < 1e-12
+    assert torch.autograd.gradgradcheck(run, (A, B))
+
+
 def test_some_of_the_gradients():
     """Of each input alone, of y alone, and of the last state alone, which knows nothing of C."""
     tensors = sequence()
