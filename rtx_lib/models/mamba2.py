@@ -78,7 +78,7 @@ class Mamba2(nn.Module):
     def state_shapes(self, batch: int) -> Shapes:
         """The last k - 1 inputs of the convolution, E + 2 G N channels, none without it, and S (B, H, N, P)."""
         reach = 1 if self.conv is None else self.conv.kernel_size
-        S = (batch, self.heads, self.state_size, self.inner // self.heads)
+        S = (batch, self.heads, self.state_size, self.inner // self.heads, torch.float32)
         return {"last inputs": (batch, reach - 1, self.mixed), "S": S}
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
@@ -95,7 +95,7 @@ class Mamba2(nn.Module):
         delta = F.softplus(v + self.dt_bias).to(X.dtype)  # (B, T, H)
         decay = (-self.A_log.exp() * delta).transpose(1, 2)
         values = (delta[..., None] * X).transpose(1, 2)  # (B, H, T, P)
-        y, S = matrix_recurrence(C, B, values, log_decay=decay, state=S.to(X.dtype), backend=self.backend)
+        y, S = matrix_recurrence(C, B, values, log_decay=decay, state=S, backend=self.backend)
         y = (y.transpose(1, 2) + self.D[:, None] * X).flatten(2)
         return self.out_proj(self.norm(y * F.silu(z).to(y.dtype))), (past, S)
 

@@ -409,9 +409,9 @@ def test_pieces_equal_the_whole(name, cuts):
         assert ours.shape == theirs.shape and ours.dtype == theirs.dtype
         assert torch.allclose(ours, theirs, rtol=1e-12, atol=1e-12)
     if not isinstance(model, TransformerXL | XLNet):
-        weights, often = list(model.parameters()), {"materialize_grads": True, "create_graph": True}
-        grads = [torch.autograd.grad(pieces.sin().sum(), weights, **often)]  # such as may be differentiated in their turn
-        grads += [torch.autograd.grad(whole.sin().sum(), weights, materialize_grads=True)]
+        weights, how = list(model.parameters()), {"materialize_grads": True}
+        grads = [torch.autograd.grad(pieces.sin().sum(), weights, create_graph=True, **how)]  # theirs may be asked for
+        grads += [torch.autograd.grad(whole.sin().sum(), weights, **how)]
         assert all((a - b).abs().max() <= 1e-10 * b.abs().max().clamp(min=0.1) for a, b in zip(*grads, strict=True))
     if name not in POINTWISE and isinstance(x, torch.Tensor):
         assert relative_error(model(x[:, cuts[0] :])[0][:, 0], whole[:, cuts[0]]) > 1e-6
@@ -585,7 +585,8 @@ def test_less_precision(name):
         except ValueError as error:
             assert "indrnn" in name and str(dtype) in str(error)
             continue
-        assert half.dtype == dtype and {part.dtype for part in tensors(state)} <= {dtype, torch.bool, torch.int64}
+        kinds = {dtype, torch.float32, torch.bool, torch.int64}
+        assert half.dtype == dtype and {part.dtype for part in tensors(state)} <= kinds
         assert relative_error(half.double(), y) < (1e-4 if dtype == torch.float32 else 0.15)
     if name in ("lstm-fused", "elmo-fused", "captioner-first", "captioner-every") and not has_fused_autocast():
         return
@@ -595,6 +596,14 @@ def test_less_precision(name):
     pieces.float().square().sum().backward()
     assert relative_error(pieces.double(), y) < 0.15
     assert all(p.grad is None or p.grad.isfinite().all() for p in single.parameters())
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["bag", "linear-attention", "delta-net", "mamba-2", "retention", "mlstm"])
+def test_a_sum_grows_step_by_step_in_half_precision_too(name):
+    model, x = make(name, dtype=torch.bfloat16), example(name, torch.bfloat16).repeat(1, 100, 1)
+    whole, pieces = model(x)[0], in_pieces(model, x, [1] * x.shape[1])[0]
+    assert relative_error(pieces[:, -T:].float(), whole[:, -T:].float()) < 0.03
 
 
 # ---- the tests above see what they are for
