@@ -26,9 +26,9 @@ class Mamba2(nn.Module):
     """The block of Mamba-2: heads with one decay each, chosen by the input, around a matrix state.
 
     [z; X, B, C; v] = W_in x, a convolution and silu over X, B and C, delta = softplus(v + bias), and
-    y = W_out norm((S's output + D X) silu(z)): a root mean square norm, behind the product with the gate. Weights start
-    as in the authors' code: A from U(1, 16) in every head, D = 1, delta log-uniform in [0.001, 0.1] at v = 0, and all
-    others as torch.nn's.
+    y = W_out norm((S's output + D X) silu(z)): a root mean square norm of each group's channels, behind the product
+    with the gate. Weights start as in the authors' code: A from U(1, 16) in every head, D = 1, delta log-uniform in
+    [0.001, 0.1] at v = 0, and all others as torch.nn's.
 
     Parameters
     ----------
@@ -97,7 +97,8 @@ class Mamba2(nn.Module):
         values = (delta[..., None] * X).transpose(1, 2)  # (B, H, T, P)
         y, S = matrix_recurrence(C, B, values, log_decay=decay, state=S, backend=self.backend)
         y = (y.transpose(1, 2) + self.D[:, None] * X).flatten(2)
-        return self.out_proj(self.norm(y * F.silu(z).to(y.dtype))), (past, S)
+        y = (y * F.silu(z).to(y.dtype)).unflatten(-1, (self.groups, -1))
+        return self.out_proj(F.rms_norm(y, y.shape[-1:], eps=self.norm.eps).flatten(2) * self.norm.weight), (past, S)
 
     @classmethod
     @reads_official
