@@ -32,7 +32,8 @@ Where the authors' code does otherwise than the papers, and this file than eithe
 - The layers of flash-linear-attention divide q by sqrt(K), take silu after the short convolution, and give linear
   attention no denominator unless asked; a norm of each head's output takes its place. So do the layers here.
 - The delta rule's keys are divided by their sum in Schlag et al., by their length in what came after. So is q.
-- Gated DeltaNet draws exp(A_log) from U(0, 16): some heads hardly forget.
+- Gated DeltaNet draws exp(A_log) from U(0, 16): some heads hardly forget. Its block also has an output gate, silu of
+  one more map of x_t, behind the norm. Here there is none.
 """
 
 import math

@@ -88,4 +88,6 @@ def test_weights_are_seen_once_and_those_that_a_hook_returns_are_used():
     with torch.no_grad():
         model.attention.score.weight.zero_()
     assert relative_error(uniform, logits) > 1e-3 and relative_error(model((pictures, words))[0], uniform) < 1e-12
+    with pytest.raises(ValueError, match="picture must have shape"):
+        model((pictures[:, 1:], words))
     assert all(make(told).attention is None for told in ("first", "every"))
