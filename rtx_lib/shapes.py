@@ -35,9 +35,10 @@ def expect(x: object, shape: Sizes, name: str = "x", *, like: Tensor | None = No
     if not isinstance(x, Tensor):
         raise ValueError(f"{name} must be a tensor of shape {form}, got {type(x).__name__}")
     got = tuple(x.shape)
-    if len(got) != len(wanted) or any(isinstance(size, int) and size != n for size, n in zip(wanted, got, strict=True)):
+    sizes = list(zip(wanted, got, strict=False))
+    if len(got) != len(wanted) or any(not isinstance(size, str | torch.SymInt) and size != n for size, n in sizes):
         raise ValueError(f"{name} must have shape {form}, got {got}")
-    if any(isinstance(size, str) and size != "M" and n < 1 for size, n in zip(wanted, got, strict=True)):
+    if any(isinstance(size, str) and size != "M" and n < 1 for size, n in sizes):
         raise ValueError(f"{name} must have shape {form} with every size at least 1, got {got}")
     if like is not None:
         owner = "the weights are" if isinstance(like, nn.Parameter) else "the input is"
