@@ -8,7 +8,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rtx_lib.models.xlstm import MLSTM, SLSTM, mlstm, official_mlstm, official_slstm, slstm
-from rtx_lib.shapes import expect_state
 
 from .leaves import parameters, with_gradients
 
@@ -63,7 +62,7 @@ def mlstm_layer(arrays: Arrays) -> Arrays:
     """Their parallel form whole, which starts from m = -inf, and the recurrent one step by step."""
     given, x = parameters(arrays), arrays["x"].clone().requires_grad_()
     model = MLSTM.from_official(given)
-    start = [*expect_state(None, model.state_shapes(len(x)), x)]
+    start = [x.new_zeros([n for n in shape if isinstance(n, int)]) for shape in model.state_shapes(len(x)).values()]
     start[2] = start[2] - math.inf
     outcomes, steps, state = {"out": model(x, tuple(start))[0]}, [], None
     model.form = "recurrent"
