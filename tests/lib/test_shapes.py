@@ -56,7 +56,7 @@ def test_what_may_come_in_comes_out():
 REFUSED = {
     r"x must be a tensor of shape \(B, T, D\), got list": lambda: expect([1], "B T D"),
     r"y must have shape \(2,\), got \(2, 3, 4\)": lambda: expect(X, (2,), "y"),
-    r"x must have shape \(B, 5, D\), got \(2, 3, 4\)": lambda: expect(X, ("B", 5, "D")),
+    r"x must have shape \(B, 5, D\), got \(2, 3, 4\)": lambda: expect(X, ("B", np.int64(5), "D")),
     r"x must have shape \(B, T, D\) with every size at least 1, got \(2, 0, 4\)": lambda: expect(X[:, :0], "B T D"),
     "x must be on cpu, as the weights are, got meta": lambda: expect(META, "B T D", like=WEIGHT),
     "x must be of torch.float32, as the input is, got torch.float64": lambda: expect(X.double(), "B T D", like=X),

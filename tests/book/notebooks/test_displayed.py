@@ -25,7 +25,8 @@ def test_a_figure_that_was_drawn_or_spoken_of_and_is_not_there_is_missed():
     assert displayed.numbers_missing(executed("", drawn[0], drawn[2])) == ["figure 2 of 3 was drawn and is nowhere"]
     assert not displayed.text_without_figure(executed("Move the slider.", drawn[0]))
     assert not displayed.text_without_figure(executed("Move the slider above."))
-    assert displayed.text_without_figure(executed("Move the slider.")) == ["One: no figure for '## One Move the slider.'"]
+    (fault,) = displayed.text_without_figure(executed("Move the slider."))
+    assert fault == "One: no figure for '## One Move the slider.'"
 
 
 def cells(*texts):

@@ -230,10 +230,10 @@ CHAPTER = f"""<p class="reading-time">9 minutes</p><div class="cell tag_hide-cel
 <a class="btn-download-source-button" href="one.ipynb"></a><a class="btn-source-repository" href="{built.SITE_URL}"></a>
 <a href="https://colab.research.google.com/github/{built.SITE_URL[19:]}/blob/main/notebooks/one.ipynb"></a>"""
 PLANTED = {  # in a chapter without faults, for what sees it
-    "preview": [("<title>One", "<title>"), ("b/one.png", "b/two.png"), ('"What a whole chapter', '"$a$, what a chapter')],
+    "preview": [("<title>One", "<title>"), ("b/one.png", "b/two.png"), ('"What a whole', '"$a$, what a whole')],
     "chapter": [("9 minutes", "soon"), ("<details>", "<details open>"), ("(1)", ""), ("references.html#", "")],
     "download": [('"one.ipynb"', '"two.ipynb"'), ("btn-download-source-button", "")],
-    "launch": [("blob/main", "tree/main"), ('btn-source-repository"', '"'), ("</a>", '</a><a href="OWNER/REPOSITORY">')],
+    "launch": [("blob/main", "tree/main"), ('btn-source-repository"', '"'), ("</a>", '<a href="OWNER/REPOSITORY">')],
     "links": [("../book/references.html#x", "#x"), ('"one.ipynb"', '"/one.ipynb"'), ('"one.ipynb"', '"two.ipynb"')],
     "traces": [("Solved.", f"{ROOT}/a.py"), ("Solved.", '"papermill": {}')],
 }

@@ -72,3 +72,5 @@ def test_the_picture_is_told_and_then_not_looked_at_again(told):
     assert relative_error(torch.cat(logits, 1), whole) < 1e-12
     how = {"start": 1, "end": 2, "max_length": 5}
     assert torch.equal(greedy(model, pictures, **how), beam_search(model, pictures, beams=1, **how)[0])
+    with pytest.raises(ValueError, match="picture must have shape"):
+        model((pictures[:, 1:], words))

@@ -192,4 +192,7 @@ def test_the_backend_is_the_kernels(monkeypatch):
     PlainIndRNN(3, 6, 3, 2, backend="scan").eval()(x)
     IndRNNLayer(3, 4, backend="loop")(x)
     IndRNNLayer(3, 4)(x)
-    assert asked == ["scan", "scan", "scan", "loop", "auto"]
+    layer = IndRNNLayer(3, 4)
+    layer.tap.register_forward_pre_hook(lambda *_: asked.append("seen"))
+    layer(x)
+    assert asked == ["scan", "scan", "scan", "loop", "auto", "seen"]

@@ -129,6 +129,8 @@ def test_the_terms_with_theta_at_its_mean_are_exact(topic):
     said = said - torch.distributions.Normal(0, 1).log_prob(mean).sum(-1)
     said = said + torch.distributions.Normal(mean, log_std.exp()).log_prob(mean).sum(-1) - kl(mean, log_std)
     assert relative_error(terms.sum(1), said) < 1e-12
+    with pytest.raises(ValueError, match="y must hold ids from 0 to"):
+        topic.elbo(X, Y + 99)
 
 
 def test_gradients_of_the_elbo_reach_every_weight(topic):
