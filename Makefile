@@ -12,6 +12,7 @@ GPU_PYTHON ?=
 GPU_DEVICE ?= cuda
 GPU_OUT ?= _build/gpu
 export RTX_DOWNLOAD STRICT
+export PYTHONUTF8 := 1 # whatever the locale
 
 # The data that the chapters use where they find it; `make data TRY=` fails where one file cannot be had.
 TRY := --try
@@ -34,7 +35,7 @@ phase = @start=$$(date +%s); echo "== $(1)"; $(2) || exit 1; echo "   $(1): $$((
 help:
 	@echo 'make book             set up .venv, fetch data, run the notebooks, build the site, print where it is'
 	@echo 'make check            3 minutes: lint, types, contracts, parity, statements, the form of every notebook'
-	@echo 'make test             10 minutes: that, every notebook in smoke, the site and every page in a browser'
+	@echo 'make test             14 minutes: that, every notebook in smoke, the site and every page in a browser'
 	@echo 'make weekly           40 minutes: Firefox, dark and phone looks, a pretended GPU, Colab, long runs'
 	@echo '                      (K=word: only the tests that match)'
 	@echo 'make gpu              8 minutes on a machine with a GPU: its tests, every chapter, the speed of the kernels'

@@ -70,7 +70,7 @@ def save(path: str | Path, model: nn.Module, task: Any) -> None:
         raise ValueError(f"model must have the weights that its constructor makes, to be saved, got others: {model}")
     with in_one_step(Path(path)) as temporary:
         try:
-            save_file(weights, temporary, {"rtx_lib": json.dumps(header)})
+            save_file(weights, temporary, {"rtx_lib": json.dumps(header, default=lambda number: number.item())})
         except SafetensorError as error:  # a full disk, for one
             raise OSError(str(error)) from error
 

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-Shape = Sequence[int | str]
+Shape = Sequence[int | str | torch.dtype]
 Sizes = str | Shape  # "B T D", or numbers among the letters
 Pair = tuple[Tensor | None, Tensor]  # a source, None once it is read, and a target
 Form = Any  # a shape as a tuple; or forms by their names in a dict, or in a list
-Shapes = dict[str, tuple[int | str, ...]]
+Shapes = dict[str, tuple[int | str | torch.dtype, ...]]
 """Of the tensors of a state, by their names: what a model's ``state_shapes(batch)`` declares."""
 
 
@@ -35,9 +35,10 @@ def expect(x: object, shape: Sizes, name: str = "x", *, like: Tensor | None = No
     if not isinstance(x, Tensor):
         raise ValueError(f"{name} must be a tensor of shape {form}, got {type(x).__name__}")
     got = tuple(x.shape)
-    if len(got) != len(wanted) or any(isinstance(size, int) and size != n for size, n in zip(wanted, got, strict=True)):
+    sizes = list(zip(wanted, got, strict=False))
+    if len(got) != len(wanted) or any(not isinstance(size, str | torch.SymInt) and size != n for size, n in sizes):
         raise ValueError(f"{name} must have shape {form}, got {got}")
-    if any(isinstance(size, str) and size != "M" and n < 1 for size, n in zip(wanted, got, strict=True)):
+    if any(isinstance(size, str) and size != "M" and n < 1 for size, n in sizes):
         raise ValueError(f"{name} must have shape {form} with every size at least 1, got {got}")
     if like is not None:
         owner = "the weights are" if isinstance(like, nn.Parameter) else "the input is"
@@ -138,8 +139,18 @@ def expect_step(x: Tensor, width: int, state: object, shapes: Callable[[int], Fo
 
 def _zeros(shapes: Form, x: Tensor) -> Any:
     if isinstance(shapes, tuple):
-        return x.new_zeros([0 if isinstance(size, str) else size for size in shapes])
+        sizes, kind = _sizes_and_type(shapes, x)
+        return x.new_zeros([0 if isinstance(size, str) else size for size in sizes], dtype=kind)
     return tuple(_zeros(shape, x) for shape in (shapes.values() if isinstance(shapes, dict) else shapes))
+
+
+def _sizes_and_type(shape: Form, x: Tensor) -> tuple[Any, torch.dtype]:
+    """The sizes of a shape, and the type in which it may end, or x's; of floats the one of more precision.
+
+    So a sum over many steps can be asked for in single precision, as it would not grow in half.
+    """
+    *sizes, kind = shape if isinstance(shape[-1], torch.dtype) else (*shape, x.dtype)
+    return sizes, torch.promote_types(kind, x.dtype) if kind.is_floating_point else kind
 
 
 def _expect_form(state: object, shapes: Form, x: Tensor, name: str, sizes: dict[Any, Any]) -> Any:
@@ -153,8 +164,9 @@ def _expect_form(state: object, shapes: Form, x: Tensor, name: str, sizes: dict[
 
 def _expect_bound(found: object, shape: Shape, x: Tensor, name: str, sizes: dict[Any, Any], exact: bool) -> Tensor:
     """A tensor of the shape, whose letters are bound; of x's type and device, or of the type that the shape ends in."""
-    if own := isinstance(shape[-1], torch.dtype):
-        x, shape = x.new_empty(0, dtype=shape[-1]), shape[:-1]
+    shape, kind = _sizes_and_type(shape, x)
+    if own := kind != x.dtype:
+        x = x.new_empty(0, dtype=kind)
     named = [sizes.get(size, size) if isinstance(size, str) else size for size in shape]
     tensor = expect(found, named, name, like=x, exact=exact or own)
     sizes |= {size: n for size, n in zip(shape, tensor.shape, strict=True) if isinstance(size, str)}

@@ -12,8 +12,7 @@ import numpy as np
 import torch
 from reference import official_r_transformer, official_transformers, official_txl
 from reference.deep_indrnn import DenseIndRNN, ResidualIndRNN
-from reference.furthest import furthest
-from reference.leaves import parameters, with_gradients
+from reference.leaves import furthest, parameters, with_gradients
 from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence

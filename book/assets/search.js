@@ -39,6 +39,11 @@
   }
   const fold = (text) => text.toLowerCase().normalize('NFKD').replace(/\p{M}/gu, '')
   const words = (text) => (fold(text).match(WORD) ?? []).map(stem)
+  // The words of a query, and those of them that say something
+  function parted(query) {
+    const all = [...new Set(fold(query).match(WORD) ?? [])]
+    return {all, telling: all.filter((word) => !stopwords.includes(word) && !/^[a-z0-9]$/.test(word))}
+  }
 
   // ------------------------------------------------------------------------------------------------ ranking
 
@@ -65,8 +70,7 @@
 
   function rank(asked) {
     const query = asked.replace(WORD, (word) => (Object.hasOwn(ALIASES, word.toLowerCase()) ? ALIASES[word.toLowerCase()] : word))
-    const all = [...new Set((fold(query).match(WORD) ?? []))]
-    const telling = all.filter((word) => !stopwords.includes(word) && !/^[a-z0-9]$/.test(word))
+    const {all, telling} = parted(query)
     const wanted = [...new Set((telling.length ? telling : all.filter((word) => word.length > 1)).map(stem))]
     const {entries, search} = index, phrase = joined(wanted)
     const boostDocument = (id) => {
@@ -173,11 +177,13 @@
       said.className = 'context'
       marked(said, excerpt(one, wanted), wanted)
     }
-    summary.textContent = results.length
-      ? `Search finished, found ${results.length} page${results.length > 1 ? 's' : ''} matching the search query.`
+    const many = results.length, which = many > MOST ? `the best ${MOST} of ${many} results` : `${many} result${many > 1 ? 's' : ''}`
+    summary.textContent = many
+      ? `Search finished, found ${which} matching the search query.`
       : 'Your search did not match any documents. Please make sure that all words are spelled correctly.'
-    // The page that is opened next marks the words (sphinx_highlight.js).
-    try { localStorage.setItem('sphinx_highlight_terms', (fold(query).match(WORD) ?? []).join(' ')) } catch { /* not kept, then */ }
+    // The page that is opened next marks the words, wherever they are a part of another (sphinx_highlight.js).
+    const marks = parted(query).telling.filter((word) => word.length > 1)
+    try { localStorage.setItem('sphinx_highlight_terms', marks.join(' ')) } catch { /* not kept, then */ }
   }
 
   addEventListener('DOMContentLoaded', () => {

@@ -33,10 +33,20 @@ for (const when of ["load", "hashchange"])
     for (const fold of folds) fold.open = true;
     if (folds.length) target?.scrollIntoView();
   });
-addEventListener("beforeprint", () => {
-  const folds = further();
-  for (const fold of folds) fold.open = true;
-  addEventListener("afterprint", () => folds.forEach((fold) => (fold.open = false)), { once: true });
+// Opens what is closed before it is printed, and closes the same afterwards
+function onPaper(closed) {
+  addEventListener("beforeprint", () => {
+    const folds = [...closed()];
+    for (const fold of folds) fold.open = true;
+    addEventListener("afterprint", () => folds.forEach((fold) => (fold.open = false)), { once: true });
+  });
+}
+onPaper(further);
+
+// After a search sphinx_highlight.js marks words in every text below the body: not in a style sheet, and in no picture.
+addEventListener("DOMContentLoaded", () => {
+  for (const unmarked of document.querySelectorAll("body :is(style, script, svg :is(text, tspan, title, desc))"))
+    unmarked.classList.add("nohighlight");
 });
 
 // One switch for all code of a page, kept for the next one: as the page has it, all open, or each piece in a fold.
@@ -78,8 +88,7 @@ addEventListener("DOMContentLoaded", () => {
   };
   line.append(label);
   if (select.value !== "main") foldCode(select.value);
-  addEventListener("beforeprint", () => select.value === "none" && foldCode("main"));
-  addEventListener("afterprint", () => foldCode(select.value));
+  onPaper(() => (select.value === "none" ? document.querySelectorAll(".bd-article details.code-fold.told:not([open])") : []));
 });
 
 // The line with which a section's figure draws a model (live.css) stands before the first mention of its name.

@@ -8,9 +8,9 @@ _ROUNDING = 1e-12  # of the greatest gradient; in float64 what is left where the
 def idle_parameters(model: nn.Module) -> int:
     """How many parameters got no gradient but rounding, after a backward pass in float64.
 
-    They are judged tensor by tensor, and the bias of ``torch.nn.MultiheadAttention``'s input projection in its three
-    parts, for queries, keys and values: a bias on the keys adds the same to all scores of a query, and the softmax
-    takes it out again.
+    They are judged tensor by tensor, and the bias of an attention's input projection number by number, as it is that of
+    queries, keys and values: a bias on the keys adds the same to all scores of a query, and the softmax takes it out
+    again.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def idle_parameters(model: nn.Module) -> int:
         if parameter.itemsize != 8:
             raise ValueError(f"model must be in float64, got {name} in {parameter.dtype}")
         found = parameter.grad if parameter.grad is not None else parameter.detach() * 0
-        gradients += found.chunk(3) if name.endswith("in_proj_bias") else [found]
+        gradients += found.split(1) if name.endswith("in_proj_bias") else [found]
     greatest = max((float(gradient.abs().max()) for gradient in gradients), default=0.0)
     if not greatest:
         raise ValueError("model must have gradients, got none: call loss.backward() first")

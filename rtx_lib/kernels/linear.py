@@ -101,8 +101,7 @@ def gated_recurrence(f: Tensor, z: Tensor, h0: Tensor | None = None, *, backend:
     """
     _check(f, z, h0, "f", "z")
     check_backend(backend, z, "z")
-    if backend == "auto":
-        backend, _ = _choose(f, z, h0)
+    backend = _choose(f, z, h0)[0] if backend == "auto" else backend
     if backend != "numba":
         return linear_recurrence(f, (1 - f) * z, h0, backend=backend)
     if z.dtype in HALVES:

@@ -38,9 +38,7 @@ def forward(
     if beta is not None:
         beta = beta.reshape(*q.shape[:2], 1)
         v = beta * v
-        if (
-            rows and decay is not None
-        ):  # two steps for one: erase, then fade and write. Below, decay is what comes first
+        if rows and decay is not None:  # two steps for one: erase, then fade and write. Below, decay comes first
             twice = True
             q, v, beta = (_in_turn(*pair) for pair in ((0 * q, q), (0 * v, v), (beta, 0 * beta)))
             k, decay = _in_turn(k, k), _in_turn(torch.ones_like(decay), decay)

@@ -16,7 +16,7 @@ import math
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import at_hand, expect_each, expect_floats, expect_like
+from rtx_lib.shapes import Shape, at_hand, expect_each, expect_floats, expect_like
 
 from . import matrix_chunks
 
@@ -71,7 +71,8 @@ def matrix_recurrence(
     1e-12 for o and S and 1e-10 for gradients. Beyond, a memory grows with every step, as keys of another length make it
     do; once it overflows, chunks spoil earlier steps too. On a CPU ``"auto"`` looks at the numbers, and takes the loop
     where they are others. On a GPU, where a look would have to wait, it does not look.
-    float16 and bfloat16 are computed in float32 and returned in their own type.
+    float16 and bfloat16 are computed in float32, and o is returned in their own type. S is in float32 then, before and
+    after: in half precision a sum soon stops growing.
 
     Parameters
     ----------
@@ -101,15 +102,15 @@ def matrix_recurrence(
     dtype = q.dtype
     expect_each(backend=(backend, BACKENDS), chunk=1 if chunk is None else chunk)
     backend = _choose(q, k, v, log_decay, beta, state)[0] if backend == "auto" else backend
-    start = q.new_zeros(*q.shape[:2], q.shape[3], v.shape[3]) if state is None else state
     if q.dtype in HALVES:
-        q, k, v, start = (x.float() for x in (q, k, v, start))
+        q, k, v = (x.float() for x in (q, k, v))
         log_decay, beta = (None if x is None else x.float() for x in (log_decay, beta))
+    start = q.new_zeros(*q.shape[:2], q.shape[3], v.shape[3]) if state is None else state
     run = matrix_recurrence_loop if backend == "loop" else functools.partial(matrix_chunks.forward, chunk=chunk)
     device = q.device.type  # under autocast the products would be of half the precision, and of another type
     with torch.autocast(device, enabled=False) if torch.amp.is_autocast_available(device) else contextlib.nullcontext():
         o, last = run(q, k, v, log_decay, beta, start)
-    return o.to(dtype), last.to(dtype)
+    return o.to(dtype), last
 
 
 def explain_matrix_backend(
@@ -161,5 +162,5 @@ def _check(
     *steps, size = expect_floats(q, "B H T K", "q").shape
     decays = q.shape if getattr(log_decay, "ndim", 3) == 4 else steps
     expect_like(q, k=(k, q.shape), v=(v, (*steps, "V")))
-    memory = (*steps[:2], size, v.shape[3])
+    memory: Shape = (*steps[:2], size, v.shape[3], torch.float32)
     expect_like(q, optional=True, log_decay=(log_decay, decays), beta=(beta, steps), state=(state, memory))

@@ -5,7 +5,6 @@ Numba compiles at the first call for a type, which takes a second or two. The ke
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from .numba_linear import array, compiled, states
@@ -18,8 +17,7 @@ def forward(z: Tensor, u: Tensor, h0: Tensor) -> Tensor:
 
 def backward(g: Tensor, u: Tensor, h0: Tensor, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients of z, u and h0 for the gradient g (B, T, N) of h."""
-    dz, dh0 = torch.empty(g.shape, dtype=g.dtype), torch.zeros(h0.shape, dtype=g.dtype)
-    du = torch.zeros(h0.shape, dtype=g.dtype)  # of each sequence; summed below
+    dz, dh0, du = g.new_empty(g.shape), g.new_zeros(h0.shape), g.new_zeros(h0.shape)  # du of each sequence
     compiled(_backward)(*map(array, (g, u, h0, h)), dz.numpy(), du.numpy(), dh0.numpy())
     return dz, du.sum(0), dh0
 

@@ -8,7 +8,6 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import Tensor
 
 
@@ -34,14 +33,14 @@ def gated_backward(g: Tensor, f: Tensor, z: Tensor, h0: Tensor, h: Tensor) -> tu
 
 def states(loop: Callable[..., None], *tensors: Tensor) -> Tensor:
     """What a loop writes behind its inputs, of the shape of the first."""
-    h = torch.empty(tensors[0].shape, dtype=tensors[0].dtype)
+    h = tensors[0].new_empty(tensors[0].shape)  # on the CPU, whatever torch's default device is
     compiled(loop)(*map(array, tensors), h.numpy())
     return h
 
 
 def _gradients(loop: Callable[..., None], g: Tensor, *tensors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    first, second = (torch.empty(g.shape, dtype=g.dtype) for _ in range(2))
-    start = torch.zeros((len(g), g.shape[2]), dtype=g.dtype)
+    first, second = (g.new_empty(g.shape) for _ in range(2))
+    start = g.new_zeros(len(g), g.shape[2])
     compiled(loop)(*map(array, (g, *tensors)), first.numpy(), second.numpy(), start.numpy())
     return first, second, start
 

@@ -30,7 +30,7 @@ def forward(x: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, h0: Tenso
     less 1 if ``signed``. B and C are both (B, T, N), shared by all channels, or both (D, N), shared by all steps.
     delta >= 0, A <= 0, and all of one type, float32 or float64, on the CPU.
     """
-    y = torch.zeros(x.shape, dtype=x.dtype)
+    y = x.new_zeros(x.shape)
     last = h0.transpose(1, 2).clone(memory_format=torch.contiguous_format)  # (B, N, D)
     arrays = (array(part) for part in (x, delta, A.T, _rows(B), _rows(C)))
     _compiled(A.dtype, B.ndim == 2)[0](*arrays, _real(A.dtype)(signed), y.numpy(), last.numpy())
@@ -41,8 +41,8 @@ def backward(
     g: Tensor, g_last: Tensor, x: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, h0: Tensor, signed: bool
 ) -> tuple[Tensor, ...]:
     """Gradients of x, delta, A, B, C and h0, for those of y (B, T, D) and of the last states (B, D, N)."""
-    dx, ddelta, dB, dC = (torch.zeros(part.shape, dtype=part.dtype) for part in (x, delta, _rows(B), _rows(C)))
-    dA, dh0 = torch.zeros(A.T.shape, dtype=A.dtype), g_last.transpose(1, 2).clone(memory_format=torch.contiguous_format)
+    dx, ddelta, dB, dC = (part.new_zeros(part.shape) for part in (x, delta, _rows(B), _rows(C)))
+    dA, dh0 = A.new_zeros(A.T.shape), g_last.transpose(1, 2).clone(memory_format=torch.contiguous_format)
     arrays = (array(part) for part in (g, x, delta, A.T, _rows(B), _rows(C), h0.transpose(1, 2)))
     outcomes = (part.numpy() for part in (dx, ddelta, dA, dB, dC, dh0))
     _compiled(A.dtype, B.ndim == 2)[1](*arrays, _real(A.dtype)(signed), *outcomes)

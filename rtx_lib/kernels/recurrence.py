@@ -55,8 +55,7 @@ def relu_recurrence(z: Tensor, u: Tensor, h0: Tensor | None = None, *, backend: 
     """
     _check(z, u, h0)
     check_backend(backend, z, "z")
-    if backend == "auto":
-        backend, _ = _choose(z)
+    backend = _choose(z)[0] if backend == "auto" else backend
     if z.dtype in (torch.float16, torch.bfloat16):
         return relu_recurrence(z.float(), u.float(), None if h0 is None else h0.float(), backend=backend).to(z.dtype)
     h0 = z.new_zeros(z.shape[0], z.shape[2]) if h0 is None else h0

@@ -151,8 +151,9 @@ class _Selective(torch.autograd.Function):
         given = ctx.saved_tensors
         if not torch.is_grad_enabled():
             return *_kernels().backward(g, g_last, *given, ctx.signed), None
-        # The gradients may be differentiated, and the compiled pass leaves no graph.
-        x, delta, A, B, C, state = given
+        # The gradients may be differentiated, and the compiled pass leaves no graph. Those of views: where one input is
+        # made of another, as the state of a piece is of A, a gradient of the inputs would walk that way, too.
+        x, delta, A, B, C, state = given = tuple(part.view_as(part) for part in given)
         decays = (delta[..., None] * A).exp()  # and x is delta u
         decays = 2 * decays - 1 if ctx.signed else decays
         outcomes = _written_out(decays, x[..., None] * _to_states(B), C, state, "auto")

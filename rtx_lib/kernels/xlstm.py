@@ -150,7 +150,7 @@ def mlstm(
         (B, H, T), the logarithms of the gates, finite: of i the preactivation, of f that or its log-sigmoid.
     state
         (C (B, H, K, V), n (B, H, K), m (B, H)), C and n divided by e^m; zeros if None. Where m is -inf nothing has been
-        written.
+        written. In single precision at least, as is what is computed here.
     form
         ``"recurrent"``: step by step. ``"chunked"``: by the kernel of matrix states, parallel within chunks and
         recurrent from chunk to chunk.
@@ -164,10 +164,11 @@ def mlstm(
     """
     expect_each(form=(form, FORMS), eps=(eps, "[0, inf]"))
     batch, heads, steps, size = expect(q, "B H T K", "q").shape
-    gates = (batch, heads, steps)
+    gates, wide = (batch, heads, steps), torch.float32
     expect_like(q, exact=False, k=(k, q.shape), v=(v, (*gates, "V")), log_i=(log_i, gates), log_f=(log_f, gates))
-    shapes = {"C": (batch, heads, size, v.shape[3]), "n": (batch, heads, size), "m": (batch, heads)}
+    shapes = {"C": (*gates[:2], size, v.shape[3], wide), "n": (*gates[:2], size, wide), "m": (*gates[:2], wide)}
     c, n, m = expect_state(state, shapes, q)
+    dtype, q, k, v = q.dtype, q.to(c.dtype), k.to(c.dtype), v.to(c.dtype)
     memory = torch.cat([c, n[..., None]], 3)  # n is the column under values of 1
     k, v = k / math.sqrt(size), torch.cat([v, torch.ones_like(v[..., :1])], 3)
     precise = torch.float32 if q.device.type == "mps" else torch.float64  # sums over all steps lose small differences
@@ -183,5 +184,5 @@ def mlstm(
         levels = total + most
         fade, write = torch.cat([first, most[..., :-1]], 2) - most, torch.exp(entries - most).to(q.dtype)
         o, memory = matrix_recurrence(q, write[..., None] * k, v, log_decay=fade.to(q.dtype), state=memory)
-    h = mlstm_output(o, levels, eps).to(q.dtype)
-    return h, (memory[..., :-1], memory[..., -1], levels[:, :, -1].to(q.dtype))
+    h = mlstm_output(o, levels, eps).to(dtype)
+    return h, (memory[..., :-1].clone(), memory[..., -1].clone(), levels[:, :, -1].to(c.dtype))

@@ -26,12 +26,16 @@ class Bag(nn.Module):
         draw_uniform(self.linear, input_size)
 
     def forward(self, x: Tensor, state: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Map x (B, T, D_in) to h (B, T, H); the state holds the sum (B, D_in) and the number (B, 1) of all inputs."""
+        """Map x (B, T, D_in) to h (B, T, H); the state holds the sum (B, D_in) and the number (B, 1) of all inputs.
+
+        Both are in single precision at least.
+        """
         weight = self.linear.weight
         expect(x, ("B", "T", self.input_size), like=weight)
         batch, steps, width = x.shape
-        total, count = expect_state(state, {"sum": (batch, width), "number": (batch, 1)}, x)
-        totals = total.unsqueeze(1) + x.cumsum(1)  # (B, T, D_in)
-        counts = count + torch.arange(1, steps + 1, dtype=x.dtype, device=x.device)  # (B, T)
-        h = torch.tanh(self.linear(totals / counts.unsqueeze(-1)))
+        shapes = {"sum": (batch, width, torch.float32), "number": (batch, 1, torch.float32)}
+        total, count = expect_state(state, shapes, x)
+        totals = total.unsqueeze(1) + x.cumsum(1, dtype=total.dtype)  # (B, T, D_in)
+        counts = count + torch.arange(1, steps + 1, dtype=total.dtype, device=x.device)  # (B, T)
+        h = torch.tanh(self.linear((totals / counts.unsqueeze(-1)).to(x.dtype)))
         return h, (totals[:, -1].clone(), counts[:, -1:].clone())

@@ -166,16 +166,19 @@ class LSTM(nn.RNNBase):
         backend: str = "loop",
     ) -> None:
         expect_each(backend=(backend, BACKENDS), forget_bias=(forget_bias, "None or (-inf, inf)"))
+        self.forget_bias, self.backend = forget_bias, backend  # the first is read by `reset_parameters`, called here
         super().__init__("LSTM", input_size, hidden_size, num_layers, batch_first=True, bidirectional=bidirectional)
-        self.forget_bias, self.backend = forget_bias, backend
         self.output_size = hidden_size * (1 + bidirectional)
         # Parameter-free: through these go the T states h_t, the T cell states c_t, and the T gate values
         # [i; f; g; o], to be read only, of each layer and direction, for hooks.
         self.tap, self.cell_tap, self.gate_tap = nn.Identity(), nn.Identity(), nn.Identity()
-        if forget_bias is not None:
-            for name, parameter in self.named_parameters():
-                if name.startswith("bias"):
-                    parameter.data.chunk(4)[1].fill_(forget_bias if name.startswith("bias_ih") else 0)
+
+    def reset_parameters(self) -> None:
+        """Draw the weights by torch.nn's rule, and set the forget gate's biases if ``forget_bias`` is given."""
+        super().reset_parameters()
+        for name, parameter in self.named_parameters():
+            if self.forget_bias is not None and name.startswith("bias"):
+                parameter.data.chunk(4)[1].fill_(self.forget_bias if name.startswith("bias_ih") else 0)
 
     def forward(self, x: Tensor, state: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Run the whole sequence.
@@ -194,9 +197,8 @@ class LSTM(nn.RNNBase):
         state
             The pair (h_T, c_T) in which each layer and direction ended.
         """
-        h = c = first_state(self, x, None)  # which also checks x
-        if state is not None:
-            h, c = expect_state(state, dict.fromkeys("hc", tuple(c.shape)), h)
+        zeros = first_state(self, x, None)  # which also checks x
+        h, c = expect_state(state, dict.fromkeys("hc", tuple(zeros.shape)), zeros)
         if self.backend != "loop" and kernel_runs(x, self.tap, self.cell_tap, self.gate_tap):
             y, *last = run_fused(torch.lstm, self, x, (h, c))
             return y, tuple(last)

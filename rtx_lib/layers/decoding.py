@@ -83,7 +83,7 @@ def beam_search(
     ids
         (B, L) as from :func:`greedy`: the best sentence found for each source.
     log_probabilities
-        (B,) their log p(y | x) in nats, without the penalty.
+        (B,) their log p(y | x) in nats, without the penalty; of a model in half precision in float32.
     """
     most = int(80 / math.log(max(max_length, 2)))  # max_length ** most is within a float32's range
     rules: dict[str, Any] = {"beams": beams, "length_penalty": (length_penalty, f"[0, {most}]")}
@@ -184,10 +184,10 @@ def sample(
 
 
 def _read(model: Model, source: Tensor, ids: Tensor, state: Any) -> tuple[Tensor, Any]:
-    """The logits (B, V) of the next symbol, and the state."""
+    """The logits (B, V) of the next symbol, in single precision at least, as they are summed up, and the state."""
     x = (source, ids) if state is None else (None, ids[:, -1:])
     logits, state = model(x, state)
-    return logits[:, -1], state
+    return logits[:, -1].to(torch.promote_types(logits.dtype, torch.float32)), state
 
 
 def _select(state: Any, rows: Tensor, size: int) -> Any:

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect, expect_ids, expect_state, traced
+from rtx_lib.shapes import expect, expect_ids, expect_state, map_tensors, traced
 
 States = tuple[Tensor, ...]
 # Runs one layer and direction: (x (B, T, D), initial parts of the state, its weights) -> (h_1..h_T, last parts).
@@ -58,7 +58,7 @@ def run_fused(
     """All layers and directions in ``torch.lstm`` or ``torch.gru``, after a change of each weight if asked for.
 
     On a GPU this is cuDNN, which keeps what the backward pass needs only if told to train. Where our weights lie
-    apart, it copies them together in each call and would warn that this costs memory.
+    apart, it copies them together in each call and would warn that this costs memory. Of a state it takes no views.
 
     Of ids (B, T) it reads the columns of the first matrices, through identities in place of these.
     """
@@ -72,7 +72,7 @@ def run_fused(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous chunk")
         train, both = torch.is_grad_enabled(), module.bidirectional
-        return function(x, state, flat, True, module.num_layers, 0.0, train, both, True)
+        return function(x, map_tensors(state, Tensor.contiguous), flat, True, module.num_layers, 0.0, train, both, True)
 
 
 def run_stack(module: nn.RNNBase, x: Tensor, state: States, run: Run) -> tuple[Tensor, States]:

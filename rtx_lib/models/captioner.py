@@ -118,7 +118,7 @@ class Captioner(nn.Module):
 
     def look(self, picture: Tensor | None, batch: int) -> tuple[Tensor, ...]:
         """The state before the first word, from pictures (B, P, P)."""
-        x = expect(picture, (batch, self.input_size, self.input_size), "source", like=self.readout.weight)
+        x = expect(picture, (batch, self.input_size, self.input_size), "picture", like=self.readout.weight)
         a = self.convolutions(x[:, None]).flatten(2).mT + self.places  # (B, L, D)
         if self.attention is not None:
             h, c = torch.tanh(self.first(a.mean(1))).chunk(2, dim=-1)

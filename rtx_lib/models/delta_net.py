@@ -32,7 +32,8 @@ Where the authors' code does otherwise than the papers, and this file than eithe
 - The layers of flash-linear-attention divide q by sqrt(K), take silu after the short convolution, and give linear
   attention no denominator unless asked; a norm of each head's output takes its place. So do the layers here.
 - The delta rule's keys are divided by their sum in Schlag et al., by their length in what came after. So is q.
-- Gated DeltaNet draws exp(A_log) from U(0, 16): some heads hardly forget.
+- Gated DeltaNet draws exp(A_log) from U(0, 16): some heads hardly forget. Its block also has an output gate, silu of
+  one more map of x_t, behind the norm. Here there is none.
 """
 
 import math
@@ -71,7 +72,7 @@ def linear_attention(
     q, k, v
         (B, H, T, K), (B, H, T, K) and (B, H, T, V); every size at least 1.
     state
-        S (B, H, K, V) and z (B, H, K) of what came before; zeros if None.
+        S (B, H, K, V) and z (B, H, K) of what came before, in single precision at least; zeros if None.
     causal
         Whether the sums that are read at t end at t, or at T.
     backend
@@ -85,15 +86,15 @@ def linear_attention(
     expect(q, "B H T K", "q")
     expect_like(q, exact=False, k=(k, q.shape), v=(v, (*q.shape[:3], "V")))
     shape = (*q.shape[:2], q.shape[3])
-    s, z = expect_state(state, {"S": (*shape, v.shape[3]), "z": shape}, q)
+    s, z = expect_state(state, {"S": (*shape, v.shape[3], torch.float32), "z": (*shape, torch.float32)}, q)
     sums = torch.cat([s, z[..., None]], -1)  # z is one more column, of values that are all 1
     q, k, v = phi(q), phi(k), torch.cat([v, torch.ones_like(v[..., :1])], -1)
     if causal:
         o, sums = matrix_recurrence(q, k, v, state=sums, backend=backend)
     else:
         sums = sums + k.mT @ v
-        o = q @ sums
-    return o[..., :-1] / (o[..., -1:] + eps), (sums[..., :-1], sums[..., -1])
+        o = q @ sums.to(q.dtype)
+    return o[..., :-1] / (o[..., -1:] + eps), (sums[..., :-1].clone(), sums[..., -1].clone())
 
 
 class LinearAttention(nn.Module):
@@ -179,14 +180,15 @@ class DeltaNet(nn.Module):
     def state_shapes(self, batch: int) -> Shapes:
         """S (B, H, K, K), and the last k - 1 inputs of the convolution, none without it."""
         size, reach = self.input_size // self.heads, 1 if self.conv is None else self.conv.kernel_size
-        return {"S": (batch, self.heads, size, size), "last inputs": (batch, reach - 1, 3 * self.input_size)}
+        past = (batch, reach - 1, 3 * self.input_size)
+        return {"S": (batch, self.heads, size, size, torch.float32), "last inputs": past}
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Map x (B, T, D) to y (B, T, D)."""
         s, past = expect_step(x, self.input_size, state, self.state_shapes, self.out.weight)
         q, k, v, log_decay, beta, past = self.chosen(x, past)
         o, s = matrix_recurrence(
-            q / math.sqrt(q.shape[-1]), k, v, log_decay=log_decay, beta=beta, state=s.to(q.dtype), backend=self.backend
+            q / math.sqrt(q.shape[-1]), k, v, log_decay=log_decay, beta=beta, state=s, backend=self.backend
         )
         return self.out(self.norm(o).transpose(1, 2).flatten(2)), (s, past)
 

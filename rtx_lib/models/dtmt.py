@@ -176,7 +176,7 @@ class DTMT(nn.Module):
         if watched(self.attention.weights_tap):  # it gets the weights of all steps, and what it hands back counts
             c = self.attention.read(self.attention.weights_tap(torch.cat(weights, dim=2)), h)
             states = self._decode(y, s, lambda t, q: c[:, t])
-        return self.readout(y, states, c), (states[:, -1], h, keys, real, read + (target != PAD).sum(1))
+        return self.readout(y, states, c), (states[:, -1].clone(), h, keys, real, read + (target != PAD).sum(1))
 
     def encode(self, source: Tensor | None) -> tuple[Tensor, ...]:
         """The state before the first target symbol, from ids (B, S)."""

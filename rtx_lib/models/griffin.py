@@ -136,13 +136,12 @@ class RGLRU(nn.Module):
         """
         expect(x, ("B", "T", self.input_size), like=self.a_param)
         first = self._first(x, segment_pos, state)
-        h0 = None if state is None else expect(state, (x.shape[0], self.input_size), "state", like=x)
         kind = self.a_param.dtype
         wide = torch.promote_types(kind, torch.float32)  # in half precision a slow unit's a_t would be 1
+        h0 = None if state is None else expect(state, (x.shape[0], self.input_size), "state", like=x).to(wide)
         r, i = (torch.sigmoid(gate(x).to(wide)) for gate in (self.a_gate, self.input_gate))
-        h0 = None if h0 is None else h0.to(wide)
         h = rg_lru(x.to(wide), r, i, self.a_param.to(wide), h0, first=first, backend=self.backend).to(kind)
-        return h, h[:, -1]
+        return h, h[:, -1].clone()  # a view would keep all of h
 
     @staticmethod
     def _first(x: Tensor, segment_pos: Tensor | None, state: Tensor | None) -> Tensor | None:

@@ -48,7 +48,7 @@ class Recurrence(nn.Module):
             y = self.bn(h.flatten(0, 1)).view_as(h)
         if self.training and self.dropout:
             y = y * torch.empty_like(y[:, :1]).bernoulli_(1 - self.dropout) / (1 - self.dropout)  # one mask for all t
-        return y, h[:, -1]
+        return y, h[:, -1].clone()  # a view would keep all of h
 
     def states(self, z: Tensor, state: Tensor | None) -> Tensor:
         """h_1..h_T (B, T, N).
@@ -57,7 +57,7 @@ class Recurrence(nn.Module):
         are made one by one and the tuple of T states (B, N) goes through it, so that a loss can be differentiated with
         respect to each; ``backend`` is not used then.
         """
-        if not self.tap._forward_hooks:
+        if not (self.tap._forward_hooks or self.tap._forward_pre_hooks):
             return relu_recurrence(z, self.u, state, backend=self.backend)
         h = torch.zeros_like(z[:, 0]) if state is None else state
         states = []

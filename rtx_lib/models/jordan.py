@@ -67,7 +67,7 @@ class JordanRNN(nn.Module):
         expect(x, ("B", "T", self.input_size), like=self.input.weight)
         expect_each(teacher_probability=(teacher_probability, "[0, 1]"))
         if targets is not None:
-            expect(targets, (*x.shape[:2], self.output_size), "targets")
+            targets = expect(targets, (*x.shape[:2], self.output_size), "targets").to(x.dtype)
         previous = expect_state(state, (x.shape[0], self.output_size), x)
         z = self.input(x)  # (B, T, H)
         if targets is not None and teacher_probability == 1:
@@ -86,4 +86,4 @@ class JordanRNN(nn.Module):
     @staticmethod
     def loss(logits: Tensor, targets: Tensor) -> Tensor:
         """Mean binary cross-entropy, in nats, between logits and targets of shape (B, T, D_out)."""
-        return F.binary_cross_entropy_with_logits(logits, targets)
+        return F.binary_cross_entropy_with_logits(logits, targets.to(logits.dtype))

@@ -75,12 +75,16 @@ def add_lora(
     rank, alpha
         r, and how much the products count.
     kinds
-        Of the modules whose matrices these are: attentions, tables (``nn.Embedding``) or maps (``nn.Linear``).
+        Of the modules whose matrices these are: attentions, tables (``nn.Embedding``) or maps (``nn.Linear``). A matrix
+        that several modules have in common is refused: a product would change it in one of them.
     """
     if not (found := [module for module in model.modules() if isinstance(module, kinds)]):
         names = " or ".join(kind.__name__ for kind in kinds)
         raise ValueError(f"model must have a module of kind {names}, got {type(model).__name__}")
     products = [_product(module, rank, alpha) for module in found]
+    owned = [id(weight) for module in model.modules() for weight in module.parameters(recurse=False)]
+    if any(owned.count(id(getattr(module, name))) > 1 for module, (name, _) in zip(found, products, strict=True)):
+        raise ValueError("kinds must be of modules with matrices of their own, got one that is tied to another's")
     model.requires_grad_(False)
     for module, (name, product) in zip(found, products, strict=True):
         parametrize.register_parametrization(module, name, product)

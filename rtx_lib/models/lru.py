@@ -110,7 +110,7 @@ class LRU(nn.Module):
         h = linear_recurrence(self.eigenvalues(), inputs, h0, backend=self.backend)
         read = torch.cat([h.real, h.imag], -1).to(self.D.dtype)
         y = F.linear(read, torch.cat([self.C_re, -self.C_im], 1)) + self.D * x
-        return y, torch.view_as_real(h[:, -1]).to(self.D.dtype)
+        return y, torch.view_as_real(h[:, -1].clone()).to(self.D.dtype)  # a view would keep all of h
 
     @classmethod
     @reads_official

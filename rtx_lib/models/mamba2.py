@@ -26,9 +26,9 @@ class Mamba2(nn.Module):
     """The block of Mamba-2: heads with one decay each, chosen by the input, around a matrix state.
 
     [z; X, B, C; v] = W_in x, a convolution and silu over X, B and C, delta = softplus(v + bias), and
-    y = W_out norm((S's output + D X) silu(z)): a root mean square norm, behind the product with the gate. Weights start
-    as in the authors' code: A from U(1, 16) in every head, D = 1, delta log-uniform in [0.001, 0.1] at v = 0, and all
-    others as torch.nn's.
+    y = W_out norm((S's output + D X) silu(z)): a root mean square norm of each group's channels, behind the product
+    with the gate. Weights start as in the authors' code: A from U(1, 16) in every head, D = 1, delta log-uniform in
+    [0.001, 0.1] at v = 0, and all others as torch.nn's.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Mamba2(nn.Module):
     def state_shapes(self, batch: int) -> Shapes:
         """The last k - 1 inputs of the convolution, E + 2 G N channels, none without it, and S (B, H, N, P)."""
         reach = 1 if self.conv is None else self.conv.kernel_size
-        S = (batch, self.heads, self.state_size, self.inner // self.heads)
+        S = (batch, self.heads, self.state_size, self.inner // self.heads, torch.float32)
         return {"last inputs": (batch, reach - 1, self.mixed), "S": S}
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
@@ -95,9 +95,10 @@ class Mamba2(nn.Module):
         delta = F.softplus(v + self.dt_bias).to(X.dtype)  # (B, T, H)
         decay = (-self.A_log.exp() * delta).transpose(1, 2)
         values = (delta[..., None] * X).transpose(1, 2)  # (B, H, T, P)
-        y, S = matrix_recurrence(C, B, values, log_decay=decay, state=S.to(X.dtype), backend=self.backend)
+        y, S = matrix_recurrence(C, B, values, log_decay=decay, state=S, backend=self.backend)
         y = (y.transpose(1, 2) + self.D[:, None] * X).flatten(2)
-        return self.out_proj(self.norm(y * F.silu(z).to(y.dtype))), (past, S)
+        y = (y * F.silu(z).to(y.dtype)).unflatten(-1, (self.groups, -1))
+        return self.out_proj(F.rms_norm(y, y.shape[-1:], eps=self.norm.eps).flatten(2) * self.norm.weight), (past, S)
 
     @classmethod
     @reads_official

@@ -182,7 +182,7 @@ class MinGRU(nn.Module):
         state = expect_step(x, self.input_size, state, lambda batch: (batch, self.hidden_size), self.linear.weight)
         maps = self.linear(x).to(self.linear.weight.dtype)  # after autocast too
         h = self.states(maps, state.to(maps.dtype))
-        return self.out(h), h[:, -1]
+        return self.out(h), h[:, -1].clone()  # a view would keep all of h
 
     @classmethod
     @reads_official

@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rtx_lib.shapes import expect_ids
+
 
 class _Block(nn.Module):
     def __init__(self, width: int, heads: int) -> None:
@@ -59,7 +61,7 @@ class PlainGPT(nn.Module):
 
     def forward(self, x: Tensor, state: None = None) -> tuple[Tensor, None]:
         """Map ids (B, T) to logits (B, T, V); there is no state."""
-        if x.shape[1] > self.positions.num_embeddings:
+        if expect_ids(x, self.tokens.num_embeddings).shape[1] > self.positions.num_embeddings:
             raise ValueError(f"x must have at most {self.positions.num_embeddings} positions, got {x.shape[1]}")
         h = self.tokens(x) + self.positions(torch.arange(x.shape[1], device=x.device))
         for block in self.blocks:

@@ -96,7 +96,7 @@ class QRNNLayer(nn.Module):
         else:
             cells = gated_recurrence(f, z, c, backend=self.backend)
         h = cells if self.pooling == "f" else gates[0] * cells
-        return h, (cells[:, -1], x[:, x.shape[1] - self.window + 1 :].clone())  # a view would keep all of x
+        return h, (cells[:, -1].clone(), x[:, x.shape[1] - self.window + 1 :].clone())  # a view would keep all steps
 
     def gates(self, x: Tensor) -> tuple[Tensor, ...]:
         """z, f and, if the pooling has them, o and i, each (B, T, H), of x (B, k - 1 + T, D_in): eq. 1."""

@@ -186,7 +186,7 @@ class RTransformerBlock(nn.Module):
         """The last inputs of each LocalRNN, and the keys and values of the attention."""
         first: Any = self.local_rnns[0]
         windows = len(self.local_rnns) * [(batch, first.window - 1, first.input_size)]
-        cache = (batch, self.heads, "M", first.input_size // self.heads)
+        cache = (batch, self.block.self_attention.key_heads, "M", first.input_size // self.heads)
         return {"inputs of the LocalRNNs": windows, "(k, v)": {"k": cache, "v": cache}}
 
 

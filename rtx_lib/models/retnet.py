@@ -59,7 +59,7 @@ def retention(q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor, state: Tensor 
     log_decay
         (H,), log gamma, at most 0.
     state
-        (B, H, K, V), the memory before the first step; zeros if None.
+        (B, H, K, V), the memory before the first step, in single precision at least; zeros if None.
 
     Returns
     -------
@@ -102,7 +102,7 @@ class MultiScaleRetention(nn.Module):
         expect(x, ("B", "T", self.input_size), like=self.q_proj.weight)
         shape = (x.shape[0], self.heads, self.input_size // self.heads, self.v_proj.out_features // self.heads)
         q, k, v = self.project(x)
-        state = expect_state(state, shape, x).to(q.dtype)
+        state = expect_state(state, (*shape, torch.float32), x)
         o, after = retention(q, k, v, log_decays(self.heads, like=q), state)
         after = turn(after.transpose(-1, -2), -x.shape[1]).transpose(-1, -2)
         return self.merge(o, x), after

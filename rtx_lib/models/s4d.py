@@ -122,7 +122,7 @@ class S4D(nn.Module):
         added = (b * x[..., None]).flatten(2)  # (B, T, D N/2)
         states = linear_recurrence(log_a.exp().flatten(), added, h.flatten(1), backend=self.backend)
         states = states.unflatten(2, log_a.shape)
-        return 2 * (C * states).sum(-1).real, states[:, -1]
+        return 2 * (C * states).sum(-1).real, states[:, -1].clone()  # a view would keep all states
 
 
 def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -101,7 +101,7 @@ class TopicRNN(nn.Module):
         Each has its share KL / T of what q costs.
         """
         h, state = self._run(x, state)[::2]
-        theta, mean, log_std = self.posterior(self.counted(y).sum(1))
+        theta, mean, log_std = self.posterior(self.counted(expect_ids(y, self.input_size, "y")).sum(1))
         stop, switch = self.stop[y], self.switch(h)[..., 0]
         logits = self.readout(h) + ~stop[..., None] * self.topic_words(theta)[:, None]
         said = -F.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="none").view_as(switch)
@@ -128,4 +128,4 @@ class TopicRNN(nn.Module):
         inner, words = (None, x[:, :0]) if state is None else expect_tuple(state, 2, "(state, words)")
         h, inner = self.core(self.embedding(x), inner)
         words = torch.cat([expect(words, (x.shape[0], "M"), "state[1]", like=x), x], 1)
-        return h, words, (inner, words[:, max(0, words.shape[1] - self.window + 1) :])
+        return h, words, (inner, words[:, max(0, words.shape[1] - self.window + 1) :].clone())

@@ -168,9 +168,9 @@ class MLSTM(nn.Module):
         self.gates.bias.data[heads:] = torch.linspace(3, 6, heads)
 
     def state_shapes(self, batch: int) -> Shapes:
-        """C, n and m, K = E / H, and the last k - 1 inputs of the convolution."""
-        heads, size = (batch, self.heads), self.inner // self.heads
-        shapes: Shapes = {"C": (*heads, size, size), "n": (*heads, size), "m": heads}
+        """C, n and m, in single precision at least, K = E / H, and the last k - 1 inputs of the convolution."""
+        heads, size, wide = (batch, self.heads), self.inner // self.heads, torch.float32
+        shapes: Shapes = {"C": (*heads, size, size, wide), "n": (*heads, size, wide), "m": (*heads, wide)}
         return shapes | self.conv.state_shapes(batch)
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:

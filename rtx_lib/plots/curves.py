@@ -40,11 +40,11 @@ def evaluations(records: Sequence[Record], metric: str, *, at: str = "step") -> 
 
 
 def smooth(values: Any, width: int) -> np.ndarray:
-    """Mean over the last ``width`` points (fewer at the start), along the last axis."""
+    """Mean over the last ``width`` points (fewer at the start) that are not NaN, along the last axis."""
     array = np.asarray(values, dtype=float)
-    total = np.cumsum(array, axis=-1)
-    total[..., width:] = total[..., width:] - total[..., :-width]
-    return total / np.minimum(np.arange(1, array.shape[-1] + 1), width)
+    first = np.full((*array.shape[:-1], width - 1), np.nan)
+    windows = np.lib.stride_tricks.sliding_window_view(np.concatenate([first, array], axis=-1), width, axis=-1)
+    return np.ma.array(windows, mask=np.isnan(windows)).mean(axis=-1).filled(np.nan)
 
 
 def bands(ax: Axes, curves: Any, label: str, *, steps: Any = None, index: int | None = None, **line: Any) -> Line2D:

@@ -51,8 +51,7 @@ class Atlas:
 
     def __init__(self, hidden: str = "pieces") -> None:
         expect_each(hidden=(hidden, HIDDEN))
-        self.hidden = hidden
-        self.name = f"atlas-{hidden}"
+        self.hidden, self.name = hidden, f"atlas-{hidden}"
         count = len(LANDS) * len(PARTS)
         names = (*(f"{a}{b}" for a in "bdfgklmn" for b in "aeiu"), *(f"{a}{b}r" for a in "prstvzhj" for b in "aeiu"))
         self.words = (PADDING, *names, *PARTS, *LANDS, *_LINKS, MASK)

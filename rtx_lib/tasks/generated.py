@@ -46,8 +46,7 @@ class AddingProblem:
 
     def __init__(self, length: int) -> None:
         expect_each(length=(length, 2))
-        self.length = length
-        self.name = f"adding-{self.length}"
+        self.length, self.name = length, f"adding-{length}"
         self.splits = Rows(draw=self._draw)
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:

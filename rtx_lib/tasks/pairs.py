@@ -74,8 +74,7 @@ class WordPairs:
         expect_each(form=(form, FORMS), hidden=(hidden, HIDDEN))
         if form == "permutation" and hidden != "any":
             raise ValueError(f"hidden must be 'any' in the form 'permutation', where nothing is hidden, got {hidden!r}")
-        self.form, self.hidden = form, hidden
-        self.name = f"word-pairs-{form}" + ("-both" if hidden == "both" else "")
+        self.form, self.hidden, self.name = form, hidden, f"word-pairs-{form}" + ("-both" if hidden == "both" else "")
         names = [city.split() for city in CITIES]
         self.words = (PADDING, *(first for first, _ in names), *(second for _, second in names), *CONTEXT, MASK)
         self.vocabulary = self.input_size = self.output_size = len(self.words)

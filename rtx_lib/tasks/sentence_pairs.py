@@ -64,8 +64,7 @@ class SentencePairs:
         words: Vocabulary | None = None,
     ) -> None:
         expect_each(kind=(kind, KINDS), source=(source, WITH_DOCUMENTS), length=(length, 9))
-        self.kind, self.source, self.length = kind, source, length
-        self.name = f"pairs-{kind}-{source}-{self.length}"
+        self.kind, self.source, self.length, self.name = kind, source, length, f"pairs-{kind}-{source}-{length}"
         texts = documents(source)
         known = Vocabulary.of((s for document in texts["train"] for s in document), size) if words is None else words
         self.words, self.vocabulary = known, len(known)

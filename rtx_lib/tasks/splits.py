@@ -25,6 +25,11 @@ def expect_part(split: str, size: int) -> None:
     expect_each(split=(split, SPLITS), size=size)
 
 
+def as_they_are(x: Any, y: Tensor) -> tuple[Any, Tensor]:
+    """A function, and no lambda, for pickle."""
+    return x, y
+
+
 class Rows:
     """The rows of a task's splits, each a tuple of tensors, and how they are laid out as a batch.
 
@@ -37,7 +42,7 @@ class Rows:
         self,
         data: Mapping[str, tuple[Tensor, ...]] | None = None,
         draw: Callable[[int, torch.Generator], tuple[Tensor, ...]] | None = None,
-        lay_out: Callable[..., tuple[Any, Tensor]] = lambda x, y: (x, y),
+        lay_out: Callable[..., tuple[Any, Tensor]] = as_they_are,
     ) -> None:
         self._lay_out, self._data, self._draw = lay_out, dict(data or {}), draw
 
@@ -101,6 +106,11 @@ def chances(counts: Mapping[str, int], symbols: int) -> dict[str, float]:
     shares = {name: 1 / n for name, n in counts.items()}
     losses = {f"{name} loss": math.log(n) for name, n in counts.items()}
     return shares | losses | {"uniform guess loss": math.log(symbols)}
+
+
+def perplexity(loss: float) -> float:
+    """e to a mean loss; infinite where that is no number, as of a model that has diverged."""
+    return math.inf if loss > 709 else math.exp(loss)
 
 
 def last_step_loss(task: Any, prediction: Tensor, y: Tensor) -> Tensor:

@@ -66,9 +66,11 @@ class Parity:
 
     def __init__(self, length: int) -> None:
         expect_each(length=length)
-        self.length = length
-        self.name = f"parity-{self.length}"
-        self.splits = Rows(draw=self._draw, lay_out=lambda x: (x, x.cumsum(1) % 2))
+        self.length, self.name = length, f"parity-{length}"
+        self.splits = Rows(draw=self._draw, lay_out=self._lay_out)
+
+    def _lay_out(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return x, x.cumsum(1) % 2
 
 
 class GroupWords:
@@ -106,8 +108,7 @@ class GroupWords:
 
     def __init__(self, length: int, *, group: str = "S3") -> None:
         expect_each(group=(group, list(THINGS)), length=length)
-        self.length, self.group = length, group
-        self.name = f"words-{group}-{self.length}"
+        self.length, self.group, self.name = length, group, f"words-{group}-{length}"
         self.permutations = tuple(itertools.permutations(range(THINGS[group])))
         self.vocabulary = self.input_size = self.output_size = len(self.permutations)
         self._table = _products(self.permutations)

@@ -82,8 +82,7 @@ class Stories:
         if not _LEAST[kind] <= least <= most <= _MOST[kind]:
             allowed = f"the least and the most of them, from {_LEAST[kind]} to {_MOST[kind]}"
             raise ValueError(f"sentences must be {allowed}, got {sentences}")
-        self.kind, self.sentences, self.flat = kind, (least, most), flat
-        self.name = f"stories-{kind.replace(' ', '-')}"
+        self.kind, self.sentences, self.flat, self.name = kind, (least, most), flat, f"stories-{kind.replace(' ', '-')}"
         if self.sentences != SENTENCES[kind]:
             self.name += f"-{least}" if least == most else f"-{least}to{most}"
         self.name += "-flat" if flat else ""

@@ -79,8 +79,7 @@ class PartsOfSpeech:
         length: int = 64,
     ) -> None:
         expect_each(source=(source, self.sources), length=(length, 3))
-        self.source, self.framed, self.length = source, framed, length
-        self.name = f"{self.kind}-{source}"
+        self.source, self.framed, self.length, self.name = source, framed, length, f"{self.kind}-{source}"
         texts = self._read(source)
         self.words = Vocabulary.of((row.words for row in texts["train"]), size) if words is None else words
         self.vocabulary = self.input_size = len(self.words)

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.byte_pairs import BYTES, BytePairs, split
-from rtx_lib.tasks.splits import SPLITS, NoData, draw_batch, run_through
+from rtx_lib.tasks.splits import SPLITS, NoData, draw_batch, perplexity, run_through
 from rtx_lib.tasks.vocabulary import ids_of, numbers_of
 from rtx_lib.tasks.windows import Windows, count_baselines, read_streams, symbol_count, symbol_loss, symbol_metrics
 
@@ -149,7 +149,7 @@ class TextTask:
 
     def finish(self, metrics: dict[str, float]) -> dict[str, float]:
         """`metrics` of a whole split, for words and pieces with "perplexity", e to the mean loss."""
-        return metrics if self.bits else {**metrics, "perplexity": math.exp(metrics["loss"])}
+        return metrics if self.bits else {**metrics, "perplexity": perplexity(metrics["loss"])}
 
     def baselines(self) -> dict[str, float]:
         """{"uniform guess loss", "unigram loss"}, for few symbols also "bigram loss" (defined above)."""
@@ -213,15 +213,22 @@ def _sources(source: Source | Sequence[Source] | None, text: str | None) -> list
 
 
 def _pieces(sources: Sequence[Any], encoding: str) -> Iterator[str]:
-    """The texts one behind the other, some lines at a time; what follows a text begins a line."""
+    """The texts one behind the other, some lines at a time; what follows a text begins a line.
+
+    No word is cut in two: where no line ends for long, what follows the last white space is left to the next piece.
+    """
     for number, source in enumerate(sources):
         piece = "\n"
         try:
             with io.StringIO(source, None) if isinstance(source, str) else source.open(encoding=encoding) as file:
-                first = file.read(1).removeprefix("\ufeff")  # the mark of byte order
-                while more := first + file.read(_PIECE) + file.readline(1000):
-                    yield (piece := more)
-                    first = ""
+                rest = file.read(1).removeprefix("\ufeff")  # the mark of byte order
+                while more := file.read(_PIECE) + file.readline(1000):
+                    more = rest + more
+                    end = 0 if more.endswith("\n") else max(map(more.rfind, " \t\n"))
+                    piece, rest = (more[:end], more[end:]) if end > 0 else (more, "")
+                    yield piece
+                if rest:
+                    yield (piece := rest)
         except UnicodeError as error:
             raise ValueError(_wrong_byte(source, encoding, str(error))) from None
         if number < len(sources) - 1 and not piece.endswith("\n"):

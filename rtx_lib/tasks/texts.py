@@ -4,7 +4,6 @@ The files come from `rtx_lib.tasks.fetch`, whose errors pass through.
 """
 
 import hashlib
-import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -12,7 +11,7 @@ from torch import Tensor
 
 from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.files import GROUPS, fetch
-from rtx_lib.tasks.splits import SPLITS, draw_batch, run_through
+from rtx_lib.tasks.splits import SPLITS, draw_batch, perplexity, run_through
 from rtx_lib.tasks.vocabulary import ids_of, numbers_of
 from rtx_lib.tasks.windows import Windows, count_baselines, read_streams, symbol_count, symbol_loss, symbol_metrics
 
@@ -65,8 +64,7 @@ class CharacterText:
 
     def __init__(self, source: str = "shakespeare", *, length: int = 64, held_out: bool = False) -> None:
         expect_each(source=(source, [*SOURCES]), length=length)
-        self.source, self.length = source, length
-        self.name = f"{source}-{self.length}"
+        self.source, self.length, self.name = source, length, f"{source}-{length}"
         text = _pydoc() if source == "pydoc" else fetch(*self.files[source]).read_bytes().decode()
         self.digest = hashlib.sha256(text.encode()).hexdigest()
         self.characters = "".join(sorted(set(text)))
@@ -164,7 +162,7 @@ class PennTreebank:
 
         Perplexities of batches must not be averaged: their mean is not that of the whole, but larger.
         """
-        return metrics if self.bits else {**metrics, "perplexity": math.exp(metrics["loss"])}
+        return metrics if self.bits else {**metrics, "perplexity": perplexity(metrics["loss"])}
 
     def baselines(self) -> dict[str, float]:
         """{"uniform guess loss", "unigram loss"}, for characters also "bigram loss", in nats on "test"."""

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.corpora import SOURCES, TEXTS, documents
-from rtx_lib.tasks.splits import SPLITS, draw_batch, run_through
+from rtx_lib.tasks.splits import SPLITS, draw_batch, perplexity, run_through
 from rtx_lib.tasks.vocabulary import SPECIAL, Vocabulary, text_of
 from rtx_lib.tasks.windows import Windows, symbol_count, symbol_loss, symbol_metrics
 
@@ -103,7 +103,7 @@ class TopicText:
     def finish(self, metrics: dict[str, float]) -> dict[str, float]:
         """`metrics` of a whole split with "perplexity", e to the mean loss, and each group's mean loss if it occurs."""
         means = {name: metrics[name] / share for name in self.groups if (share := metrics[f"share of {name}"])}
-        return metrics | means | {"perplexity": math.exp(metrics["loss"])}
+        return metrics | means | {"perplexity": perplexity(metrics["loss"])}
 
     def baselines(self) -> dict[str, float]:
         """{"uniform guess loss", "unigram loss", "trigram loss", "trigram and cache loss"} (defined above)."""

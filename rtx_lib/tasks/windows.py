@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_each
+from rtx_lib.shapes import at_hand, expect, expect_each
 from rtx_lib.tasks.splits import expect_part
 
 _PIECE = 10_000_000  # pairs counted at a time
@@ -103,8 +103,8 @@ def symbol_loss(task: Any, prediction: Tensor, y: Tensor) -> Tensor:
     """
     expect(prediction, (*y.shape, task.output_size), "prediction")
     context = getattr(task, "context", 0)
-    if y.shape[1] <= context:
-        raise ValueError(f"y must be longer than the context, {context}, got shape {tuple(y.shape)}")
+    if y.shape[1] <= context or (at_hand(y) and not symbol_count(task, y)):
+        raise ValueError(f"y must be longer than the context, {context}, and hold a label, got shape {tuple(y.shape)}")
     return F.cross_entropy(prediction[:, context:].flatten(0, 1), y[:, context:].flatten())
 
 

@@ -205,5 +205,5 @@ class Run:
 
 
 def apart(a: Tensor, b: Tensor) -> float:
-    """The largest difference, relative to the largest entry."""
-    return float((a - b).detach().abs().max() / b.detach().abs().max().clamp(min=1e-30))
+    """The largest difference, relative to the largest entry; infinite where an entry is not a number."""
+    return float(((a - b).detach().abs().max() / b.detach().abs().max().clamp(min=1e-30)).nan_to_num(nan=math.inf))

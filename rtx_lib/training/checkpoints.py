@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rtx_lib.shapes import map_tensors
+from rtx_lib.shapes import expect_each, map_tensors
 from rtx_lib.training.history import History
 from rtx_lib.training.processes import ALONE, Processes, check_device
 
@@ -140,6 +140,7 @@ class Run:
     def note(self, scores: dict[str, float], keep_best: str | None = None) -> dict[str, float]:
         """Note an evaluation, the main process's for all, and the weights if they are the best by this metric."""
         scores = self.processes.agree(scores)  # one set of scores decides on the best and on a plateau
+        expect_each(keep_best=(keep_best, [None, *scores]))
         if keep_best and scores[keep_best] < self.least:
             self.least = scores[keep_best]
             self.best = {name: value.detach().cpu().clone() for name, value in self.model.state_dict().items()}

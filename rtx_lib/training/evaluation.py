@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rtx_lib.diagnostics.hooks import frozen
 from rtx_lib.training.checkpoints import move
 
 DRAWN = 1_997_000_001  # the seed of sequences that stand in for a finite split, large so that no run draws them
 
 
-@torch.no_grad()
 def evaluate(
     model: nn.Module,
     task: Any,
@@ -52,23 +52,21 @@ def evaluate(
     """
     check_positive(batches=batches, stream_length=stream_length)
     check_stream(task, stream_length)
-    was_training = model.training
-    model.eval()
     weight, finish = getattr(task, "weight", len), getattr(task, "finish", dict)
     total: dict[str, float] = {}
     seen = 0
     read = getattr(task, "batches", partial(drawn, task))
     source = task.stream(split, batch_size, stream_length) if stream_length else read(split, batch_size)
     state = None
-    for x, y in islice(source, batches):
-        y, x = y.to(device), move(x, device)  # x may be a pair
-        prediction, after = model(x, state) if stream_length else model(x)
-        state = after if stream_length else None
-        count = weight(y)
-        for name, value in task.metrics(prediction, y).items():
-            total[name] = total.get(name, 0.0) + value * count
-        seen += count
-    model.train(was_training)
+    with frozen(model):
+        for x, y in islice(source, batches):
+            y, x = y.to(device), move(x, device)  # x may be a pair
+            prediction, after = model(x, state) if stream_length else model(x)
+            state = after if stream_length else None
+            count = weight(y)
+            for name, value in task.metrics(prediction, y).items():
+                total[name] = total.get(name, 0.0) + value * count
+            seen += count
     if not seen:
         raise ValueError(f"split must hold at least one sequence, {split!r} of {name_of(task)} holds none")
     return finish({name: value / seen for name, value in total.items()})

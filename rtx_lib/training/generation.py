@@ -73,5 +73,5 @@ def generate(
 def _positions(model: nn.Module) -> Any:
     """How many positions the model has a vector for; any number, where positions are no table."""
     named = [(name.rsplit(".")[-1], module) for name, module in model.named_modules()]
-    tables = [m.weight for name, m in named if name == "positions" and isinstance(m, Learned | nn.Embedding)]
+    tables = [m.weight for n, m in named if isinstance(m, Learned | nn.Embedding if n == "positions" else Learned)]
     return min((len(table) for table in tables), default=math.inf)

@@ -46,6 +46,7 @@ def drop_on_plateau(patience: int, drop: float, metric: str = "loss", spared: in
     expect_each(patience=(patience, "[1, inf]"), drop=(drop, "[1, inf]"))
 
     def factor(evaluations: Sequence[dict[str, Any]]) -> float:
+        expect_each(metric=(metric, evaluations[0] if evaluations else [metric]))
         values = [row[metric] for row in evaluations]
         drops = sum(values[i] >= max(values[i - patience : i]) for i in range(max(patience, spared), len(values)))
         return drop**-drops

@@ -27,6 +27,10 @@ def prose(path):
     return "\n\n".join([OTHER.sub("·", "\n\n".join(said["markdown"])), *(one for one in typed if one.count(" ") >= 4)])
 
 
+def test_there_are_pages_and_patterns():
+    assert len(PAGES) > 30 and len(NEVER) > 20 and TWICE
+
+
 @pytest.mark.parametrize("path", [page for page in PAGES if page.name != "style.md"], ids=lambda path: path.stem)
 def test_no_page_says_what_is_never_right(path):
     text = prose(path)

@@ -26,15 +26,13 @@ from rtx_lib.shapes import (
 )
 
 X, IDS, WEIGHT = torch.zeros(2, 3, 4), tensor([[1, 2, 3], [4, 5, 0]]), nn.Parameter(torch.zeros(1))
-STATE = (X, X[:, :0])
+STATE = (X, NO := X[:, :0])
 SHAPES = {"k": (2, "M", 4), "v": (2, "M", 4)}
-META = X.to("meta")
+META, EYE = X.to("meta"), torch.eye(2) > 0
 
 
 def test_what_may_come_in_comes_out():
-    assert (
-        expect(X, "B T D", like=WEIGHT) is X and expect(X, (2, "T", 4)) is X and expect(X[:, :0], "B M D").numel() == 0
-    )
+    assert expect(X, "B T D", like=WEIGHT) is expect(X, (2, "T", 4)) is X and expect(NO, "B M D").numel() == 0
     with torch.autocast("cpu", torch.bfloat16):
         assert expect(X.half(), "B T D", like=WEIGHT).dtype == torch.float16
     assert expect_ids(IDS, 6) is IDS and expect_ids(IDS.int() + 100, None).max() == 105
@@ -58,7 +56,7 @@ def test_what_may_come_in_comes_out():
 REFUSED = {
     r"x must be a tensor of shape \(B, T, D\), got list": lambda: expect([1], "B T D"),
     r"y must have shape \(2,\), got \(2, 3, 4\)": lambda: expect(X, (2,), "y"),
-    r"x must have shape \(B, 5, D\), got \(2, 3, 4\)": lambda: expect(X, ("B", 5, "D")),
+    r"x must have shape \(B, 5, D\), got \(2, 3, 4\)": lambda: expect(X, ("B", np.int64(5), "D")),
     r"x must have shape \(B, T, D\) with every size at least 1, got \(2, 0, 4\)": lambda: expect(X[:, :0], "B T D"),
     "x must be on cpu, as the weights are, got meta": lambda: expect(META, "B T D", like=WEIGHT),
     "x must be of torch.float32, as the input is, got torch.float64": lambda: expect(X.double(), "B T D", like=X),
@@ -72,19 +70,11 @@ REFUSED = {
     r"x must be a tuple of 2 entries, \(source, target_in\), got Tensor": lambda: expect_pair(IDS, 6, None),
     "target_in must hold ids from 0 to 4, got 5": lambda: expect_pair((IDS, IDS), 5, None),
     r"source must have shape \(2, S\), got \(1, 3\)": lambda: expect_pair((IDS[:1], IDS), 6, None),
-    r"source must hold words first .* got row 1: \[0, 1, 2\]": lambda: expect_sentences(
-        tensor([[1, 2, 0], [0, 1, 2]]), 6, "source"
-    ),
-    r"source must hold words first .* got row 0: \[1, 0, 2\]": lambda: expect_sentences(
-        tensor([[1, 0, 2]]), 6, "source"
-    ),
-    r"source must hold words first .* got row 1: \[0, 0\]": lambda: expect_sentences(
-        tensor([[1, 0], [0, 0]]), 6, "source"
-    ),
-    "state must be a tuple of 2 entries, one for each layer, got list": lambda: expect_tuple(
-        [X, X], 2, "one for each layer"
-    ),
-    "state must be a tuple of 3 entries, .* got 2 entries": lambda: expect_tuple(STATE, 3, "one for each layer"),
+    r"y must hold words first .* got row 1: \[0, 1\]": lambda: expect_sentences(tensor([[1, 0], [0, 1]]), 6, "y"),
+    r"y must hold words first .* got row 0: \[1, 0, 2\]": lambda: expect_sentences(tensor([[1, 0, 2]]), 6, "y"),
+    r"y must hold words first .* got row 1: \[0, 0\]": lambda: expect_sentences(tensor([[1, 0], [0, 0]]), 6, "y"),
+    "state must be a tuple of 2 entries, all for one, got list": lambda: expect_tuple([X, X], 2, "all for one"),
+    "state must be a tuple of 3 entries, .* got 2 entries": lambda: expect_tuple(STATE, 3, "all for one"),
     r"state\[1\] must have shape \(2, 3, 4\), got \(2, 0, 4\)": lambda: expect_state(STATE, SHAPES, X),
     r"state\[0\] must be of torch.float64": lambda: expect_state(STATE, SHAPES, X.double()),
     r"state must be a tuple of 2 entries, \(k, v\), got Tensor": lambda: expect_state(X, SHAPES, X),
@@ -92,9 +82,7 @@ REFUSED = {
     "x must hold floats, got torch.int64": lambda: expect_floats(IDS, "B T"),
     "x must hold floats or complex": lambda: expect_floats(IDS, "B T", complex=True),
     "mask must be a bool tensor, True = may attend, got torch.float32": lambda: expect_fits("mask", X, (2, 3, 4)),
-    r"mask must be broadcastable to \(2, 3\), got shape \(2, 2\)": lambda: expect_fits(
-        "mask", torch.ones(2, 2, dtype=torch.bool), (2, 3)
-    ),
+    r"mask must be broadcastable to \(2, 3\), got shape \(2, 2\)": lambda: expect_fits("mask", EYE, (2, 3)),
     "layers must be at least 1, got 0": lambda: expect_each(width=1, layers=0),
     "width must be a whole number of at least 1, got True": lambda: expect_each(width=True),
     "width must be a whole number of at least 1, got 2.0": lambda: expect_each(width=2.0),
@@ -113,13 +101,11 @@ REFUSED = {
     "heads must be a divisor of 6, got 0": lambda: expect_heads(6, 0),
     r"channels must be a sequence of sizes, with one at least, got \[\]": lambda: expect_each(channels=([], "sizes")),
     r"channels must be a sequence of sizes, .* got \[3, 0\]": lambda: expect_each(channels=([3, 0], "sizes")),
-    r"filters must be a sequence of pairs of sizes, .* got \[\(1,\)\]": lambda: expect_each(
-        filters=([(1,)], "pairs of sizes")
-    ),
+    r"x must be a sequence of pairs of sizes, .* got \[\(1,\)\]": lambda: expect_each(x=([(1,)], "pairs of sizes")),
     "state must be None, a text is read as a whole, got tuple": lambda: expect_no_state(()),
     r"k must have shape \(2, 3, 5\), got \(2, 3, 4\)": lambda: expect_like(X, k=(X, (2, 3, 5))),
     r"v must have shape \(2, 3, V\), got \(2, 0, 4\)": lambda: expect_like(
-        X, k=(X, (2, "S", 4)), v=(X[:, :0], (2, "S", "V"))
+        X, k=(X, (2, "S", 4)), v=(NO, (2, "S", "V"))
     ),
     "k must be of torch.float32, as the input is, got torch.float64": lambda: expect_like(X, k=(X.double(), X.shape)),
     r"state\[0\] must be of torch.bool": lambda: expect_state((X,), {"real": (2, 3, 4, torch.bool)}, X),

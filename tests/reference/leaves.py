@@ -1,4 +1,7 @@
-"""What the adapters share: a file's parameters by their official names, and gradients by these names."""
+"""What the adapters share: parameters and gradients by their official names, and the worst of several routes."""
+
+import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -12,11 +15,11 @@ def parameters(arrays: Arrays, start: str = "p/") -> Arrays:
     return {name: value.double().clone().requires_grad_() for name, value in named.items()}
 
 
-def with_eps(arrays: Arrays, model: nn.Module) -> nn.Module:
+def with_eps(arrays: Arrays, model: nn.Module, name: str = "layer_norm_eps") -> nn.Module:
     """The model with the file's epsilon in every norm."""
     for module in model.modules():
         if isinstance(module, nn.LayerNorm):
-            module.eps = float(arrays["layer_norm_eps"])
+            module.eps = float(arrays[name])
     return model
 
 
@@ -54,3 +57,14 @@ def with_gradients(
         return outcomes
     loss = (outcomes[out] * arrays["grad_out"]).sum()
     return outcomes | (gradients(loss, model, leaves, ours, **inputs) if model else gradients_of(loss, inputs))
+
+
+def furthest(runs: Sequence[Arrays], arrays: Arrays) -> Arrays:
+    """Each outcome of the route whose own is furthest from the file's; NaN and other shapes are as far as can be."""
+
+    def error(ours: Tensor, name: str) -> float:
+        if name not in arrays or ours.shape != arrays[name].shape:
+            return math.inf if name in arrays else 0.0
+        return float((ours.detach() - arrays[name]).abs().nan_to_num(nan=math.inf).max()) if ours.numel() else 0.0
+
+    return {name: max((run[name] for run in runs), key=lambda ours: error(ours, name)) for name in runs[0]}

@@ -1,6 +1,5 @@
 """BERT among the reference values: which of our parameters its names mean, and one pass of each kind with its loss."""
 
-import math
 from functools import partial
 
 import torch
@@ -20,7 +19,7 @@ from rtx_lib.models.bert import (
     span_loss,
 )
 
-from .leaves import gradients, parameters, with_eps
+from .leaves import furthest, gradients, parameters, with_eps
 
 Arrays = dict[str, Tensor]
 
@@ -91,20 +90,14 @@ def head(arrays: Arrays, kind: str) -> Arrays:
 def visibility(arrays: Arrays) -> Arrays:
     """The encoder under each mask of the file, and by our own direction where that is the same; the worse of both."""
     ours, x = official_weights(parameters(arrays)), arrays["input_ids"]
-    outcomes, sizes = {}, official_sizes(ours) | {"heads": int(arrays["n_head"])}
+    runs, sizes = [{}, {}], official_sizes(ours) | {"heads": int(arrays["n_head"])}
     for name in (name.removeprefix("visible_") for name in arrays if name.startswith("visible_")):
-        claimed, runs = arrays[f"out_{name}"], []
-        for direction, mask in (("both", arrays[f"visible_{name}"].bool()), (DIRECTIONS[name], torch.tensor([True]))):
+        ways = ("both", arrays[f"visible_{name}"].bool()), (DIRECTIONS[name], torch.tensor([True]))
+        for run, (direction, mask) in zip(runs, ways, strict=True):
             encoder = exact(arrays, BERTEncoder(**sizes, direction=direction))
             encoder.load_state_dict({name.removeprefix("encoder."): p for name, p in ours.items()})
-            runs.append(encoder(x, mask=mask)[0])
-        outcomes[f"out_{name}"] = max(runs, key=lambda run, claimed=claimed: furthest(run, claimed))
-    return outcomes
-
-
-def furthest(run: Tensor, claimed: Tensor) -> float:
-    """The error; infinite where it is NaN or the shapes differ."""
-    return float((run.detach() - claimed).abs().nan_to_num(math.inf).max()) if run.shape == claimed.shape else math.inf
+            run[f"out_{name}"] = encoder(x, mask=mask)[0]
+    return furthest(runs, arrays)
 
 
 HEADS = {f"bert_head_{k if k != 'sentence' else 'sequence'}": k for k in ("sentence", "token", "span", "choice")}

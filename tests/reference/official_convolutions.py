@@ -10,7 +10,7 @@ from rtx_lib.layers.official import load_official, renamed
 from rtx_lib.models.bytenet import ByteNetBlock
 from rtx_lib.models.convs2s import ConvS2S
 
-from .leaves import parameters, with_gradients
+from .leaves import parameters, with_eps, with_gradients
 
 Arrays = dict[str, Tensor]
 
@@ -53,9 +53,7 @@ def bytenet(arrays: Arrays, causal: bool) -> Arrays:
     first = "p/blocks.0/" if several else "p/"
     (_, taps, _, _), width = arrays[f"{first}dilated_conv/w"].shape, arrays["x"].shape[2]
     blocks = nn.ModuleList(ByteNetBlock(width, taps, dilation, causal=causal) for dilation in dilations)
-    for module in blocks.modules():
-        if isinstance(module, nn.LayerNorm):
-            module.eps = float(arrays["ln_eps"])
+    with_eps(arrays, blocks, "ln_eps")
     rules = BLOCK if several else BLOCK | {r"^": "0."}
 
     given, x = parameters(arrays), arrays["x"].clone().requires_grad_()

@@ -23,6 +23,6 @@ def rg_lru(arrays: Arrays) -> Arrays:
     return with_gradients(arrays, outcomes, model, given, official_weights(given), x=x)
 
 
-# What draws of the original's initialisation gave cannot be had from other draws: tests/models/test_griffin.py.
+# What draws of the original's initialisation gave cannot be had from other draws: tests/lib/models/test_griffin.py.
 FAMILIES = {"rglru": rg_lru}
 INPUTS = {"rglru": {"h0", "segment_pos_packed", "num_heads", "init_r_min", "init_r_max", "init_r_mean_square"}}

@@ -6,8 +6,7 @@ from torch import Tensor
 
 from rtx_lib.models.lru import LRU
 
-from .furthest import furthest
-from .leaves import parameters, with_gradients
+from .leaves import furthest, parameters, with_gradients
 
 Arrays = dict[str, Tensor]
 
@@ -24,6 +23,6 @@ def _lru(arrays: Arrays, backend: str) -> Arrays:
     return with_gradients(arrays, {"out": model(x)[0]}, model, given, given, x=x)
 
 
-# What 20,000 draws gave the original cannot be had from other draws: tests/models/test_lru.py judges it.
+# What 20,000 draws gave the original cannot be had from other draws: tests/lib/models/test_lru.py judges it.
 FAMILIES = {"lru": lru}
 INPUTS = {"lru": {"init_r_min", "init_r_max", "init_r2_mean", "init_phase_max", "init_phase_mean"}}

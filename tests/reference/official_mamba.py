@@ -4,8 +4,7 @@ from importlib.util import find_spec
 
 import torch
 import torch.nn.functional as F
-from reference.furthest import furthest
-from reference.leaves import parameters, with_gradients
+from reference.leaves import furthest, parameters, with_gradients
 from torch import Tensor
 
 from rtx_lib.kernels import selective_scan

@@ -8,8 +8,7 @@ from torch import Tensor
 from rtx_lib.kernels import matrix_recurrence
 from rtx_lib.models.delta_net import linear_attention
 
-from .furthest import furthest
-from .leaves import with_gradients
+from .leaves import furthest, with_gradients
 
 Arrays = dict[str, Tensor]
 

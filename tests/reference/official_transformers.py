@@ -7,8 +7,7 @@ from rtx_lib.layers import SampleStdNorm, Sinusoidal, Stack, causal_mask
 from rtx_lib.layers.official import joined, load_official, renamed
 from rtx_lib.models.transformer import Decoder, Transformer
 
-from .furthest import furthest
-from .leaves import parameters, with_gradients
+from .leaves import furthest, parameters, with_gradients
 
 Arrays = dict[str, Tensor]
 

@@ -62,7 +62,7 @@ def mlstm_layer(arrays: Arrays) -> Arrays:
     """Their parallel form whole, which starts from m = -inf, and the recurrent one step by step."""
     given, x = parameters(arrays), arrays["x"].clone().requires_grad_()
     model = MLSTM.from_official(given)
-    start = [x.new_zeros(shape) for shape in model.state_shapes(len(x)).values()]
+    start = [x.new_zeros([n for n in shape if isinstance(n, int)]) for shape in model.state_shapes(len(x)).values()]
     start[2] = start[2] - math.inf
     outcomes, steps, state = {"out": model(x, tuple(start))[0]}, [], None
     model.form = "recurrent"

@@ -8,17 +8,17 @@ from reference.plain_loops import sigmoid
 # ---- cells
 
 
-def slstm(x, kernel, bias, state, whole_batch=True):
+def slstm(x, kernel, bias, state):
     """h (B, T, D) and the last (h, c, n, m) of preactivations x (B, T, 4, H, K), one head and step at a time.
 
-    Whether this is the first step is decided for the ``whole_batch``, as the authors have it, or never.
+    Whether this is the first step is decided for the whole batch, as the authors have it.
     """
     heads, size = len(kernel), kernel.shape[2]
     bias = bias.view(4, heads, size)
     outputs, state = [], [part.unflatten(1, (heads, size)) for part in state]
     for t in range(x.shape[1]):
         h, c, n, m = state
-        first = whole_batch and bool((n == 0).all())
+        first = bool((n == 0).all())
         parts = []
         for head in range(heads):
             a = x[:, t, :, head] + (h[:, head] @ kernel[head].T).unflatten(1, (4, size)) + bias[:, head]

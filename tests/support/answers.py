@@ -10,19 +10,11 @@ def rows(table):
     return pytest.mark.parametrize(("check", "answer", "words"), flat, ids=ids)
 
 
-def accepted(right):
-    """The test that right answers are accepted, beside those that a chapter's solutions and notebook show."""
+def chapter(slips, right=None):
+    """The tests of a chapter: it names each slip, and refuses a stub by its words.
 
-    @rows(right)
-    def is_right(check, answer, words, capsys):
-        check(answer)
-        assert words in capsys.readouterr().out
-
-    return is_right
-
-
-def chapter(slips):
-    """The tests of a chapter: it names each slip, and refuses a stub by its words."""
+    A third one where there are right answers beside those that its solutions and notebook show: they are accepted.
+    """
 
     @rows(slips)
     def is_named(check, answer, words):
@@ -34,4 +26,9 @@ def chapter(slips):
         with pytest.raises((AssertionError, TypeError), match=r"must return|nothing was changed|[Ee]llipsis"):
             check(lambda *arguments: ...)
 
-    return is_named, is_a_stub
+    @rows(right or {})
+    def is_right(check, answer, words, capsys):
+        check(answer)
+        assert words in capsys.readouterr().out
+
+    return (is_named, is_a_stub, is_right) if right else (is_named, is_a_stub)

@@ -37,7 +37,8 @@ def worst(ours, theirs):
     """The largest relative error of an array; below 1e-3, where rounding may be all there is, that much less."""
     pairs = [(a.detach(), b.detach()) for a, b in zip(ours, theirs, strict=True) if b.numel()]
     assert all(a.shape == b.shape for a, b in pairs)
-    return max(float((a - b).abs().max() / b.abs().max().clamp(min=1e-3)) for a, b in pairs)
+    # torch's maximum of what holds NaN is NaN; Python's may be any of the others.
+    return float(torch.tensor([float((a - b).abs().max() / b.abs().max().clamp(min=1e-3)) for a, b in pairs]).max())
 
 
 def furthest(ours, theirs, inputs, of_theirs=None):

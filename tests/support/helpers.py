@@ -16,8 +16,8 @@ PACKAGES = os.pathsep.join([str(ROOT), str(ROOT / "book")])  # for PYTHONPATH of
 
 
 def relative_error(a: Tensor, b: Tensor) -> float:
-    """max|a - b| / max|b| over the whole array."""
-    return float((a - b).detach().abs().max() / b.detach().abs().max())
+    """max|a - b| / max|b| over the whole array; infinite where an entry is not a number."""
+    return float(((a - b).detach().abs().max() / b.detach().abs().max()).nan_to_num(nan=torch.inf, posinf=torch.inf))
 
 
 def drawn(seed: int, kind: Callable[..., nn.Module], *sizes: Any, **options: Any) -> Any:

@@ -19,7 +19,37 @@ SST2 = {
     "valid": "0 a bad film .\n1 good film\n",
     "test": "0 bad\n1 a good film\n0 not a film , ever\n",
 }
+# What makes a task of the book small, by its name.
+SETTINGS = {
+    "adding": {"length": 6},
+    "parity": {"length": 6},
+    "group-words": {"length": 6},
+    "binary-addition": {"bits": 5},
+    "copy": {"delay": 3},
+    "lag": {"length": 8},
+    "text": {"source": "pydoc", "length": 9},
+    "ptb": {"length": 9},
+    "mnist": {"rows": True},
+    "digits": {"rows": True},
+    "music": {"source": "jsb", "length": 9},
+    "few-labels": {"weights": "bert-small", "source": "small_world"},
+    "series": {"source": "elnino", "lookback": 12, "horizon": 4},
+}
 TUNES = {"traindata": (4, 9, 2, 7), "validdata": (5, 3), "testdata": (6, 2, 8)}  # frames of each
+
+
+class Frame:
+    """Of pandas, what is asked for: no test needs it installed."""
+
+    def __init__(self, values: Any, columns: Any = (), index: Any = None) -> None:
+        self.values, self.columns, self.index = np.asarray(values, dtype=object), list(columns), index
+        self.shape, self.ndim = self.values.shape, self.values.ndim
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def to_numpy(self) -> np.ndarray:
+        return self.values
 
 
 def shakespeare(text: str = SHAKESPEARE) -> dict[str, bytes]:

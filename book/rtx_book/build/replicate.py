@@ -205,7 +205,7 @@ def confirm(root: Path, names: Sequence[str], todo: Sequence[Setting], clocks: S
         said = f"other values: {', '.join(sorted(other))}" if other else "every value as before"
         print(f"{name}: {said}", flush=True)
         known[name]["fingerprint"] = known[name]["fingerprint"] if other else key
-    write_study(root, study)
+    write_study(root, {"chapters": read_study(root)["chapters"] | known})  # others may have written meanwhile
     return sum(known[name]["fingerprint"] != key for name, key in keys.items())
 
 

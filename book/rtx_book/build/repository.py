@@ -36,7 +36,9 @@ def with_address(root: Path, url: str) -> dict[Path, str]:
     owner, name = map(re.escape, current(root))
     home = ".." if match.groups() == UNKNOWN else f"https://github.com/{match[1]}/{match[2]}/blob/main"
     texts = {}
-    for path in sorted(path for pattern in FILES for path in root.glob(pattern)):
+    paths = {path for pattern in FILES for path in root.glob(pattern)}
+    # What names the address in force comes last, so that an interrupted change can be made again.
+    for path in sorted(paths, key=lambda path: (path.name == "_config.yml", path)):
         text = path.read_text(encoding="utf-8")
         text = re.sub(rf"(?<![\w.-]){owner}/{name}(?![\w-]|\.(?!git\b)\w)", f"{match[1]}/{match[2]}", text)
         site = f"{match[1].lower()}.github.io/{match[2]}"

@@ -76,7 +76,7 @@ def load(folder: Path | None = None, *, plain: bool = True) -> dict[str, list[Re
     folder = _home(folder)
     runs = {key: record for path in packed_files(folder) for key, record in _packed(path).items()}
     for path in run_files(folder):
-        record = _run(path, path.stat().st_mtime_ns)
+        record = _run(path, _state(path))
         runs[record["recipe"], record["seed"]] = record
     by_recipe: dict[str, list[Record]] = {}
     for (recipe, _), record in runs.items():
@@ -105,7 +105,7 @@ def find(recipe: str, seed: int, folder: Path | None = None) -> Record | None:
         path = place / f"{recipe}-s{seed}.json"
         if path.exists():
             try:
-                return copy.deepcopy(_run(path, path.stat().st_mtime_ns))
+                return copy.deepcopy(_run(path, _state(path)))
             except (FileNotFoundError, ValueError):  # packed meanwhile, or cut off
                 continue
     packed = (_packed(path).get((recipe, seed)) for path in packed_files(folder))
@@ -168,8 +168,14 @@ def check(record: Any, name: str = "the record", schema: Mapping[str, Any] = SCH
         raise ValueError(f"{name} does not follow the schema: {where}: {fault.message[:200]}")
 
 
+def _state(path: Path) -> tuple[int, ...]:
+    """What tells one content of a file from the next, also where two are written within a tick of the clock."""
+    found = path.stat()
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
 @functools.lru_cache(maxsize=4096)
-def _run(path: Path, changed: int) -> Record:
+def _run(path: Path, state: tuple[int, ...]) -> Record:
     """The record in a run's own file."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -209,7 +215,7 @@ def pack(folder: Path, sweeps: Mapping[str, Collection[str]]) -> dict[str, int]:
     ValueError
         As :func:`load`.
     """
-    runs = [(path, _run(path, path.stat().st_mtime_ns)) for path in run_files(folder) if path.parent != folder]
+    runs = [(path, _run(path, _state(path))) for path in run_files(folder) if path.parent != folder]
     counts = {}
     for name, recipes in sweeps.items():
         own = {path: record for path, record in runs if record["recipe"] in recipes}
@@ -259,11 +265,11 @@ def _write(path: Path, records: Iterable[Record]) -> None:
 
 def _packed(path: Path) -> dict[tuple[str, int], Record]:
     """The records of a packed file by recipe and seed; none where there is no file."""
-    return _read(path, path.stat().st_mtime_ns) if path.exists() else {}
+    return _read(path, _state(path)) if path.exists() else {}
 
 
 @functools.lru_cache(maxsize=64)
-def _read(path: Path, changed: int) -> dict[tuple[str, int], Record]:
+def _read(path: Path, state: tuple[int, ...]) -> dict[tuple[str, int], Record]:
     with lzma.open(path, "rt", encoding="utf-8") as lines:
         records = [json.loads(line) for line in lines]
     return {(record["recipe"], record["seed"]): record for record in records}

@@ -107,7 +107,9 @@ def test_what_was_found_is_kept_when_it_is_ended(tree, tmp_path):
     program.parent.mkdir(), shutil.copy(gpu.__file__, program)
     command = [sys.executable, program, "run", "--device", "cpu", "--out", out]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        while not (out / "log.txt").exists() or "==== chapters-01_good" not in (out / "log.txt").read_text():
+        log, until = out / "log.txt", time.monotonic() + 300
+        while not log.exists() or "==== chapters-01_good" not in log.read_text():
+            assert process.poll() is None and time.monotonic() < until
             time.sleep(0.1)
         process.send_signal(signal.SIGTERM)
         said = process.communicate(timeout=60)[0]

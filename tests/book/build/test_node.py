@@ -27,7 +27,7 @@ def path(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the programs of these tests are shell scripts")
-@pytest.mark.parametrize("version, taken", [("v18.0.0", True), ("v22.1.0", True), ("v16.20.2", False), ("x", False)])
+@pytest.mark.parametrize("version, taken", [("v18.18.0", True), ("v22.1.0", True), ("v18.13.0", False), ("x", False)])
 def test_the_systems_is_taken_if_it_is_new_enough(path, monkeypatch, version, taken):
     folder = path(node=version, npm="1")
     monkeypatch.setattr(node.importlib.util, "find_spec", lambda name: name)

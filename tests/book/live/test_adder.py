@@ -58,9 +58,9 @@ def test_carries_are_counted_as_the_task_plants_them(live, carry):
 
 TYPED = {
     "": "is missing", "  ": "is missing", "-3": "is negative", "−3": "is negative", "seven": "is not a whole number",
-    "1.5": "is not a whole number", "1e3": "is not a whole number", "0x10": "is not a whole number",
-    "4294967296": "has more than 32 bits", "9" * 40: "has more than 32 bits",
-    "0": 0, "007": 7, " 1 000 ": 1000, "4294967295": 2**32 - 1,
+    "1.5": "is not a whole number", "1,5": "is not a whole number", "1e3": "is not a whole number",
+    "4294967296": "has more than 32 bits", "9" * 40: "has more than 32 bits", "0x10": "is not a whole number",
+    "0": 0, "007": 7, " 1 000 ": 1000, "4294967295": 2**32 - 1, "4,294,967,295": 2**32 - 1,
 }  # fmt: skip
 
 
@@ -150,6 +150,8 @@ def test_the_film_is_scrubbed_by_keyboard_and_grows_band_by_band(widget):
     for view in ("what the step changed", "its answer so far", "channel 1", "channel 3"):
         page.get_by_label("Colour").select_option(view)
         assert view in film.get_attribute("aria-label")
+    film.evaluate("canvas => { canvas.width = 9; document.documentElement.dataset.theme = 'dark' }")
+    page.wait_for_function("document.querySelector('canvas').width > 9")  # painted anew, in the inks of the theme
 
 
 def test_it_plays_to_the_end_and_stops_when_asked(widget):

@@ -35,6 +35,8 @@ def test_it_learns_writes_and_hands_its_file_over(widget, tmp_path):
         press(page, "Download the weights")
     assert load(got.value.path())[1].symbols == " ,;abcde"
     assert page.locator(".own-written").inner_text()
+    page.get_by_label("or a file").set_input_files({"name": "a", "mimeType": "text/plain", "buffer": b"ab" * 2**21})
+    page.wait_for_function("(n => n > 9e5 && n < 1.1e6)(document.querySelector('textarea').value.length)")
     for text, said in (("", "no text"), ("ab" * 99, "too few"), ("🙂" * 5000, "1 diff"), ("שלום" * 2500, "10,000")):
         page.get_by_label("Your text").fill(text)
         page.wait_for_function("(said) => document.querySelector('.live-task').innerText.includes(said)", arg=said)

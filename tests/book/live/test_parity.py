@@ -346,6 +346,7 @@ def test_the_shortest_row_that_fools_one_alone_is_counted_checked_and_kept(widge
     told(page, "5 bits, 3 ones: odd. repeats is fooled, flips is not. 2 are enough.")
     page.get_by_role("button", name="Fool repeats but not flips: yours 5, possible with 2").wait_for()
     press(page, "Cut after 2 bits")
+    assert page.evaluate("document.activeElement.className") == "fool-line", "the button is gone"
     assert told(page, "2 bits, 2 ones: even. repeats is fooled,").endswith("No shorter row does it: all were tried.")
     page.locator(".fool-bit").last.click()
     told(page, "2 bits, 1 one: odd. repeats is fooled")
@@ -353,7 +354,8 @@ def test_the_shortest_row_that_fools_one_alone_is_counted_checked_and_kept(widge
     told(page, "At most 120 bits are read, not 121. The last valid input is shown.")
     press(page, "Clear")
     told(page, "No bits yet")
-    who.select_option("flips")
+    page.get_by_role("button", name="Fool flips but not").press("Enter")
+    assert page.evaluate("document.activeElement.ariaLabel").startswith("Fool flips but not")
     assert "No row of up to 9 bits does it." in page.locator(".fool-goal").inner_text()
     for kept, yours in (("['11', 'x', 7, '1'.repeat(999)]", "yours 2"), ("'{'", "not yet")):
         page.evaluate(f"localStorage.rtxFool = JSON.stringify({kept})")

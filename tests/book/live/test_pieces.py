@@ -25,6 +25,7 @@ def drawn(count):
 def test_ids_are_the_librarys(live):
     pairs, texts = BytePairs.learn(TEXT * 5, 80), [TEXT, *drawn(2000)]
     assert of_the_page(live, pairs, texts) == [*map(pairs.encode, texts)]
+    assert live("pieces").evaluate("new RTX.Pieces({alphabet: [...'!a'], merges: '\u0101\u0100'}).encode('a')") == [1]
 
 
 @pytest.mark.data("gpt_bpe")

@@ -97,6 +97,7 @@ def test_fresh_sequences_are_counted_at_every_position(page):
     page.get_by_role("button", name="Test 20").click()
     page.wait_for_function("document.querySelector('[role=status]').textContent.includes('fresh sequences of 24')")
     assert page.locator(".live-chart .live-line.positions-rotary").count() == 1
+    assert page.evaluate("document.activeElement.textContent") == "Test 20 fresh sequences"
     page.get_by_label("count from").press("End")
     page.get_by_role("button", name="Test 20").click()
     page.wait_for_function("document.querySelector('[role=status]').textContent.includes('from 128')")

@@ -9,6 +9,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from live.widgets import GIVEN, two_readers
 from pages import page_checks
 from support.helpers import ROOT
 
@@ -134,7 +135,7 @@ def test_every_control_works_by_keyboard_and_says_what_changed(output, opened):
         page.keyboard.press(key)
         said.append(page.locator(".out").inner_text())
 
-    slider = page.get_by_role("slider", name="length")
+    slider = page.get_by_role("slider", name="length", exact=True)  # without its value
     assert slider.get_attribute("aria-valuetext") == "20 steps" == page.locator("output").inner_text()
     press(slider, "ArrowRight")
     assert slider.get_attribute("aria-valuetext") == "50 steps" == page.locator("output").inner_text()
@@ -210,10 +211,10 @@ def test_the_site_loads_nothing_before_the_reader_comes_near_and_then_each_file_
 
 
 @pytest.mark.parametrize("missing", ["weights-*.js", "widget-probe.js", "engine.js", "base.js", "live.css"])
-def test_where_a_file_does_not_come_the_picture_stays(page_of_the_site, output, opened, tmp_path, missing):
+def test_where_a_file_does_not_come_the_picture_stays_until_then(page_of_the_site, output, opened, tmp_path, missing):
     body = page_of_the_site()
-    for path in (tmp_path / "_static/live").glob(missing):
-        path.unlink()
+    [path] = (tmp_path / "_static/live").glob(missing)
+    path.rename(tmp_path / "gone")
     page = opened(body).page
     page.locator("figure").scroll_into_view_if_needed()
     if missing == "base.js":
@@ -221,6 +222,9 @@ def test_where_a_file_does_not_come_the_picture_stays(page_of_the_site, output, 
     else:
         page.wait_for_selector("figure[data-state=failed]")
     assert page.locator(".live-still svg").is_visible() and not page.locator(".live-body").count()
+    (tmp_path / "gone").rename(path)
+    page.evaluate("dispatchEvent(new Event('online'))")
+    assert started(page) == SAYS
 
 
 VALUES = "all => all.map(one => [...one.querySelectorAll(':checked, [type=range]')].map(own => own.value))"
@@ -267,4 +271,30 @@ def test_what_a_reader_sets_stands_in_the_address_and_comes_again(page_of_the_si
     page.get_by_role("combobox", name="rate").first.select_option("0.1")
     page.wait_for_timeout(500)
     page.wait_for_function(hash_is, arg="#far")  # nothing differs from the start, and an anchor stays
+    long = "one.insertAdjacentHTML('beforeend', '<textarea>' + 'x'.repeat(1200))"  # the longest value is left out
+    assert "~clip.1" in page.locator(".live-body").first.evaluate(f"one => ({long}, RTX.address.link(one))")
     assert not faults(visit)
+
+
+LINKS = {  # of a kind, a state in which one control says how far another goes, or that no control holds
+    "adder": "first-number.200~second-number.99~colour.size~step.3", "digits": f"ink.{'0k' * 63}2p",
+    "fool": "fool.repeats~but-not.flips~bits.011", "gaps": "your-words-for-a-gap.the%20cat%20_%20sat~hidden.0_3",
+    "gates": "cell.gru~pulses.2-10_12-40~hands.lstm-3-f-40_gru-0-z-100~chosen.2-r", "scan-tree": "round.2-1-4",
+    "positions": f"sequence-symbols-0-to-9-and-a-to-f.{'0a1f' * 25}~position.70", "rope": "a-word.abc~pulled.9-250",
+    "pulses": "steps.300~placed.3_200--100", "tune": "begin-with.own~notes.0174",
+    "write": f"your-text.{'abc%20' * 60}~memory.3~read-by.LSTM~character.200",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", LINKS)
+def test_a_link_brings_again_what_it_says_and_another_takes_it_back(page_of_the_site, opened, kind):
+    given = GIVEN[kind]() | (two_readers() if kind == "write" else {})
+    made = play(kind, still=plt.figure(), alt="It rises.", **given)._repr_html_()
+    page = opened(page_of_the_site(made, made), hash_=f"#{kind}={LINKS[kind]}").page
+    page.wait_for_function("document.querySelectorAll('figure[data-state=ready]').length === 2")
+    states = "[...document.querySelectorAll('.live-body')].map(one => RTX.address.link(one).split('=')[1])"
+    assert set(LINKS[kind].split("~")) <= set(page.evaluate(states)[0].split("~"))
+    assert page.evaluate("localStorage.rtxFool ?? '[]'") == "[]", "what others found is nobody's find here"
+    page.evaluate(f"location.hash = '{kind}='")
+    page.wait_for_function(f"(([one, start]) => one === start)({states})")
+    assert not page.locator(".live-left-out").count()

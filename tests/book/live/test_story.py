@@ -63,3 +63,5 @@ def test_a_reader_writes_and_moves_sentences_and_hears_what_cannot_be_read(widge
         assert said() == f"{fault} The last valid input is shown." and rows.count() == 3
     press(page, "Another story")
     assert page.get_by_label("The question").input_value() == "Where is the lamp"
+    page.get_by_label("The question").fill("Where is the milk")
+    assert page.locator("[aria-invalid=true]").input_value() == "Where is the milk", "the story is as it should be"

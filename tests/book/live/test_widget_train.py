@@ -112,6 +112,11 @@ def test_out_of_sight_it_rests_and_in_sight_it_goes_on_unless_it_was_paused(trai
         for place, there in ((3000, "Train"), (0, name)):
             page.evaluate(f"scrollTo(0, {place}), {FRAMES}")
             page.get_by_role("button", name=there, exact=True).wait_for()
+    page.evaluate(f"scrollTo(0, 3000), {FRAMES}")
+    hidden = "Object.defineProperty(document, 'hidden', {value: true, configurable: true})"  # told after a link's wish
+    page.evaluate(f"document.querySelector('[name=trained]').held.set('1'), {hidden}")
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange')), delete document.hidden, scrollTo(0, 0)")
+    page.get_by_role("button", name="Pause", exact=True).wait_for()
 
 
 def test_taken_out_of_the_page_its_worker_ends(trainer):

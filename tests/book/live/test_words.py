@@ -128,6 +128,7 @@ def test_the_other_model_looks_at_nothing_and_an_empty_field_asks_for_words(widg
     assert page.locator(".live-task").inner_text().startswith("Type number words")
     page.get_by_label("Number words").fill("eleventy dozen")
     assert page.locator(".live-task").inner_text().startswith("It knows no such word: eleventy, dozen. Type")
+    page.locator("[role=status]", has_text="It knows no such word").wait_for()
     page.get_by_label("additive attention").check()
     page.get_by_label("Number words").fill("zero")
     assert page.locator(".words-map").is_visible()
@@ -136,8 +137,10 @@ def test_the_other_model_looks_at_nothing_and_an_empty_field_asks_for_words(widg
 def test_scores_are_dragged_and_the_scale_softens_them(widget):
     page = widget("scores")
     said = page.locator(".live-task")
-    before = said.inner_text()
-    assert "times 8.0" in before
+    for width, warm, times in (("5", "0", "320"), ("3", "3", "8.0")):
+        page.get_by_label("width K").fill(width)
+        page.get_by_label("temperature").fill(warm)
+        assert f"times {times}." in said.inner_text()
     page.get_by_label("divide by √K").check()
     assert "as they stand" in said.inner_text()
     slider = page.locator(".scores-row").nth(2).locator("input")

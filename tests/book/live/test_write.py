@@ -127,6 +127,10 @@ def test_the_model_writes_on_and_can_be_stopped_and_taken_back(write):
     page.get_by_role("button", name="Start again").click()
     assert page.get_by_label("Your text").input_value() == "abc def\nabc def\nfed abc"
     page.wait_for_function("document.querySelectorAll('.live-made').length === 0")
+    typed = "one.value = 'abc '.repeat(200), one.dispatchEvent(new Event('input'))"  # it goes on once it has read all
+    page.get_by_label("Your text").evaluate(f"one => ({typed}, document.querySelector('.live-buttons button').click())")
+    page.locator(".live-made").nth(3).wait_for()
+    assert page.get_by_label("Your text").input_value().startswith("abc " * 200)
 
 
 def test_memory_moves_and_every_model_pays_for_the_text(write):

@@ -13,6 +13,22 @@ def test_no_figure_is_lost(name):
     assert not displayed.lost_figures(read(NOTEBOOKS[name]))
 
 
+def executed(text, *outputs):
+    """A section of that text, and a cell that showed these pictures."""
+    shown = [v4.new_output("display_data", {"text/html": html}) for html in outputs]
+    return v4.new_notebook(cells=[v4.new_markdown_cell(f"## One\n\n{text}"), v4.new_code_cell("1", outputs=shown)])
+
+
+def test_a_figure_that_was_drawn_or_spoken_of_and_is_not_there_is_missed():
+    drawn = [f'<svg id="f{number}-a"></svg>' for number in (1, 2, 3)]
+    assert not displayed.numbers_missing(executed("", *drawn))
+    assert displayed.numbers_missing(executed("", drawn[0], drawn[2])) == ["figure 2 of 3 was drawn and is nowhere"]
+    assert not displayed.text_without_figure(executed("Move the slider.", drawn[0]))
+    assert not displayed.text_without_figure(executed("Move the slider above."))
+    (fault,) = displayed.text_without_figure(executed("Move the slider."))
+    assert fault == "One: no figure for '## One Move the slider.'"
+
+
 def cells(*texts):
     return v4.new_notebook(cells=[v4.new_code_cell(text) for text in texts])
 

@@ -1,4 +1,4 @@
-"""The table that sorts: what it holds, what it is without a script, what it refuses. The clicks are in tests/site."""
+"""The table that sorts: what it holds, what it is without a script, what it refuses. Clicks: tests/book/pages."""
 
 import re
 

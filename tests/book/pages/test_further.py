@@ -33,7 +33,9 @@ def address(page, planted):
     assets = ROOT / "book" / "assets"
     style, more, script = ((assets / name).read_text() for name in ("book.css", "site.css", "site.js"))
     body = page[page.index('<div class="body"') : page.index('<div class="sphinxsidebar"')]
-    return planted(f"<main>{body}</main>", f"<style>{style}{more}</style><script>{script}</script>")
+    code = '<details class="code-fold told" open><summary>Code</summary></details>' * 2
+    body += f'<p class="reading-time"></p><div class="cell_input">{code}</div>'
+    return planted(f"<main class='bd-article'>{body}</main>", f"<style>{style}{more}</style><script>{script}</script>")
 
 
 def test_the_fold_holds_the_section_and_nothing_else(page):
@@ -48,14 +50,16 @@ def test_it_opens_by_keyboard_by_a_link_and_on_paper(contexts, address):
     with visit(contexts["light"], address) as seen:
         words = seen.page.get_by_text("Here are many words")
         assert not words.is_visible() and seen.page.get_by_text("Not marked").is_visible()
-        seen.page.locator("summary").focus()
+        seen.page.locator("summary").first.focus()
         seen.page.keyboard.press("Enter")
         assert words.is_visible()
         seen.page.keyboard.press("Enter")
         assert not words.is_visible()
-        opened = "document.querySelector('details.further').open"
-        assert seen.page.evaluate(f"(dispatchEvent(new Event('beforeprint')), {opened})")
-        assert not seen.page.evaluate(f"(dispatchEvent(new Event('afterprint')), {opened})")
+        seen.page.locator("select").select_option("none")
+        seen.page.locator("summary").last.click()
+        opened = "[...document.querySelectorAll('details')].map(one => one.open)"
+        assert seen.page.evaluate(f"(dispatchEvent(new Event('beforeprint')), {opened})") == [True] * 3
+        assert seen.page.evaluate(f"(dispatchEvent(new Event('afterprint')), {opened})") == [False, False, True]
 
 
 @pytest.mark.parametrize("anchor", ["inside", "further-beams", "deeper"])

@@ -220,3 +220,41 @@ def test_a_planted_mistake_is_seen(tmp_path, check):
     right, wrong = BODIES[check]
     assert not check(page(tmp_path, right))
     assert check(page(tmp_path, wrong))
+
+
+HEAD = """<title>One</title><meta name="description" content="What a whole chapter is about.">
+<meta property="og:description" content="What a whole chapter is about.">
+<meta property="og:image" content="https://a.github.io/b/one.png">"""
+CHAPTER = f"""<p class="reading-time">9 minutes</p><div class="cell tag_hide-cell"><details>Solved.</details></div>
+<span class="math"><span class="eqno">(1)</span></span><a class="reference" href="../book/references.html#x">X</a>
+<a class="btn-download-source-button" href="one.ipynb"></a><a class="btn-source-repository" href="{built.SITE_URL}"></a>
+<a href="https://colab.research.google.com/github/{built.SITE_URL[19:]}/blob/main/notebooks/one.ipynb"></a>"""
+PLANTED = {  # in a chapter without faults, for what sees it
+    "preview": [("<title>One", "<title>"), ("b/one.png", "b/two.png"), ('"What a whole', '"$a$, what a whole')],
+    "chapter": [("9 minutes", "soon"), ("<details>", "<details open>"), ("(1)", ""), ("references.html#", "")],
+    "download": [('"one.ipynb"', '"two.ipynb"'), ("btn-download-source-button", "")],
+    "launch": [("blob/main", "tree/main"), ('btn-source-repository"', '"'), ("</a>", '<a href="OWNER/REPOSITORY">')],
+    "links": [("../book/references.html#x", "#x"), ('"one.ipynb"', '"/one.ipynb"'), ('"one.ipynb"', '"two.ipynb"')],
+    "traces": [("Solved.", f"{ROOT}/a.py"), ("Solved.", '"papermill": {}')],
+}
+
+
+@pytest.mark.parametrize(("check", "change"), [(name, pair) for name, pairs in PLANTED.items() for pair in pairs])
+def test_a_mistake_planted_in_a_chapter_is_seen(tmp_path, check, change):
+    def faults(changed):
+        found = page(tmp_path, changed(CHAPTER), changed(HEAD), "notebooks/one.html")
+        return {
+            "preview": html_checks.missing_preview(found),
+            "chapter": html_checks.chapter_faults(found),
+            "download": html_checks.download_faults(found, tmp_path),
+            "launch": html_checks.launch_faults(found, tmp_path, built.SITE_URL),
+            "links": html_checks.broken_links(found, Pages(tmp_path)),
+            "traces": html_checks.traces_of_the_build(found.text),
+        }[check]
+
+    page(tmp_path, '<p id="x">X</p>', name="book/references.html")
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks" / "one.ipynb").write_text("{}")
+    (tmp_path / "one.png").touch()
+    assert not faults(str)
+    assert faults(lambda text: text.replace(*change))

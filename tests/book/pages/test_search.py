@@ -66,5 +66,7 @@ def test_a_function_is_found_by_its_name(found):
 
 
 def test_the_search_works_where_pages_come_from_files(contexts, site):
-    with page_checks.visit(contexts["light"], f"{(site.folder / 'search.html').as_uri()}?q=recurrence") as seen:
-        expect(seen.page.locator("#search-results p.context").first).to_contain_text(re.compile("recurr", re.I))
+    with page_checks.visit(contexts["light"], f"{(site.folder / 'search.html').as_uri()}?q=a+Model+of") as seen:
+        expect(seen.page.locator("#search-results p.context").first).to_contain_text(re.compile("model", re.I))
+        expect(seen.page.locator(".search-summary")).to_contain_text("found the best 40 of ")
+        assert seen.page.evaluate("localStorage.sphinx_highlight_terms") == "model", "on the next page"

@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from support.compare import worst
+from support.helpers import relative_error
 
 from rtx_lib.diagnostics.agreement import error
 
@@ -13,7 +15,9 @@ def test_the_largest_difference_counts_relative_to_the_reference():
 
 
 def test_what_is_not_a_number_is_never_close():
-    assert not error(torch.tensor([float("nan"), 1.0]), torch.ones(2)) < 1e-12
+    one, other = torch.ones(2), torch.tensor([float("nan"), 1.0])
+    assert max(error(one, one), error(other, one)) == float("inf") == max(error(one, one), relative_error(other, one))
+    assert not worst([one, other], [one, one]) < 1e-12
 
 
 def test_what_cannot_be_compared_is_refused():

@@ -5,11 +5,12 @@ import torch
 from torch import nn
 
 from rtx_lib.diagnostics.idle import idle_parameters
+from rtx_lib.layers import MultiHeadAttention
 
 
 def loss_of(model, x):
-    out = model(x, x, x)[0] if isinstance(model, nn.MultiheadAttention) else model(x)
-    out.square().sum().backward()
+    out = model(x, x, x) if isinstance(model, nn.MultiheadAttention) else model(x)
+    (out[0] if isinstance(out, tuple) else out).square().sum().backward()
     return model
 
 
@@ -19,10 +20,10 @@ def x():
 
 
 def test_the_bias_on_the_keys_is_idle_and_nothing_else_of_attention(x):
-    model = nn.MultiheadAttention(8, 2, batch_first=True).double()
-    for bias in (model.in_proj_bias, model.out_proj.bias):
-        nn.init.normal_(bias)
-    assert idle_parameters(loss_of(model, x)) == 8
+    for model, keys in ((nn.MultiheadAttention(8, 2, batch_first=True), 8), (MultiHeadAttention(8, 4, key_heads=1), 2)):
+        for bias in (model.double().in_proj_bias, model.out_proj.bias):
+            nn.init.normal_(bias)
+        assert idle_parameters(loss_of(model, x)) == keys
 
 
 def test_a_plain_layer_has_none_and_an_unused_one_is_idle_whole(x):

@@ -34,5 +34,7 @@ def errors(function, backend, tensors, g):
     """The largest error of the states and of the gradients, against the loop."""
     pairs = zip(results(function, backend, tensors, g), results(function, "loop", tensors, g), strict=True)
     # Of one step from nothing the gradient of a is 0, without a scale to compare with.
-    states, *gradients = [relative_error(ours, loop) if loop.any() else float(ours.abs().max()) for ours, loop in pairs]
+    states, *gradients = [
+        relative_error(ours, loop) if loop.any() else relative_error(1 + ours, 1 + loop) for ours, loop in pairs
+    ]
     return states, max(gradients)

@@ -56,7 +56,7 @@ def results(given, backend, chunk=None):
 def errors(given, backend="chunks", chunk=None):
     """The largest error of o and the last state, and of the gradients, against the loop."""
     ours, loop = results(given, backend, chunk), results(given, "loop")
-    found = {k: relative_error(ours[k], x) if x.any() else float(ours[k].abs().max()) for k, x in loop.items()}
+    found = {k: relative_error(ours[k], x) if x.any() else relative_error(1 + ours[k], 1 + x) for k, x in loop.items()}
     return max(found.pop("o"), found.pop("S")), max(found.values())
 
 
@@ -139,11 +139,11 @@ def test_in_single_precision_and_in_half(form):
     given = sequence(500, form, dtype=torch.float32)
     assert max(errors(given)) < 1e-4
     for dtype in (torch.float16, torch.bfloat16):
-        halves = {name: x.to(dtype) for name, x in given.items()}
+        halves = {name: x if name == "state" else x.to(dtype) for name, x in given.items()}  # a sum, not in half
         wide, _ = matrix_recurrence(**{name: x.float() for name, x in halves.items()}, backend="loop")
         for backend in ("loop", "chunks"):
             o, last = matrix_recurrence(**halves, backend=backend)
-            assert o.dtype == last.dtype == dtype
+            assert o.dtype == dtype and last.dtype == torch.float32
             assert relative_error(o.float(), wide) < 2 * torch.finfo(dtype).eps + 1e-4
 
 

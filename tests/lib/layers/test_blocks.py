@@ -151,7 +151,7 @@ test_bad_arguments = refusals(
 
 
 def test_bad_caches():
-    """What no single array tells; the rest is in tests/models/test_contract.py."""
+    """What no single array tells; the rest is in tests/lib/models/test_contract.py."""
     x, memory = draw(2, 5, 12), draw(2, 4, 12)
     stack, reading = Stack(12, 3, 2, causal=True), Stack(12, 3, 2, causal=True, cross=True)
     _, (entry, (k, v)) = stack(x)

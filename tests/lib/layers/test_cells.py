@@ -92,6 +92,8 @@ def test_the_first_weights_are_those_of_torch(cell):
 @pytest.mark.parametrize("bias", [4.0, -1.5, 0.0])
 def test_the_forget_bias(bias):
     model, plain = (drawn(0, LSTM, 3, 5, 2, bidirectional=True, forget_bias=b) for b in (bias, None))
+    for again in (model, plain):
+        drawn(1, again.reset_parameters)
     for (name, ours), other in zip(model.named_parameters(), plain.parameters(), strict=True):
         if name.startswith("bias"):
             i, f, g, o = ours.view(4, 5)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from support.compare import random_parameters
 from support.far_device import assert_equal, run, run_far
 from support.helpers import refusals, relative_error
 from torch import nn
@@ -26,10 +27,7 @@ def build(name, pool="mean"):
     reader = READERS[name]()
     if pool == "hops":
         pool = StructuredAttention(getattr(reader, "output_size", 4), 5, 3)
-    model = SentenceClassifier(7, 3, width=4, reader=reader, pool=pool)
-    for parameter in model.parameters():
-        parameter.data.add_(torch.randn_like(parameter) / 2)
-    return model.eval()
+    return random_parameters(SentenceClassifier(7, 3, width=4, reader=reader, pool=pool)).eval()
 
 
 @pytest.mark.parametrize("pool", ["mean", "max", "hops"])

@@ -133,6 +133,14 @@ def test_a_batch_is_decoded_as_its_sentences_one_by_one(kind, penalty):
         assert relative_error(one, log_p[row : row + 1]) < 1e-12
 
 
+def test_one_beam_is_greedy_in_half_precision():
+    """In which sums over many steps would soon be equal for all extensions of a beginning."""
+    source, arguments = torch.arange(1, 8).repeat(5, 1).T.contiguous(), {"start": START, "end": END, "max_length": 30}
+    model = make("fixed", vocabulary=50, sharpness=0.5).bfloat16()
+    ids, log_p = beam_search(model, source, **arguments, beams=1)
+    assert ids.equal(greedy(model, source, **arguments)) and log_p.dtype == torch.float32
+
+
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_model_without_state_is_read_again(kind):
     model, arguments = make(kind), {"start": START, "end": END, "max_length": 6}

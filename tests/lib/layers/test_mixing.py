@@ -15,29 +15,22 @@ def rnn(width):
     return RNN(width, width)
 
 
+@pytest.mark.parametrize("kernel_size", [None, 3])
 @pytest.mark.parametrize("mlp", [0, 2])
-def test_the_equations(mlp):
+def test_the_equations(mlp, kernel_size):
+    """A short convolution, if there is one, stands in front of every mixer."""
     torch.manual_seed(0)
-    model = MixerStack(3, 5, rnn, width=4, layers=2, mlp=mlp)
+    model = MixerStack(3, 5, rnn, width=4, layers=2, mlp=mlp, kernel_size=kernel_size)
     x = torch.randn(2, 6, 3)
     h = model.embedding(x)
     for i in range(2):
-        h = h + model.mixers[i](model.norms[i](h))[0]
+        z = model.norms[i](h)
+        h = h + model.mixers[i](model.convolutions[i](z)[0] if kernel_size else z)[0]
         if mlp:
             part = model.mlps[i]
             h = h + part.linear2(nn.functional.gelu(part.linear1(model.mlp_norms[i](h))))
     assert relative_error(model(x)[0], model.readout(model.norm(h))) < 1e-14
     assert len(model.mlps) == (2 if mlp else 0)
-
-
-def test_a_short_convolution_stands_in_front_of_every_mixer():
-    torch.manual_seed(0)
-    model = MixerStack(3, 5, rnn, width=4, layers=2, mlp=0, kernel_size=3)
-    x = torch.randn(2, 6, 3)
-    h = model.embedding(x)
-    for i in range(2):
-        h = h + model.mixers[i](model.convolutions[i](model.norms[i](h))[0])[0]
-    assert relative_error(model(x)[0], model.readout(model.norm(h))) < 1e-14
 
 
 def test_each_layer_has_its_own_mixer_and_state():

@@ -9,17 +9,8 @@ from support import compare
 from support.compare import furthest, random_parameters
 from support.helpers import refusals, relative_error
 
-from rtx_lib.layers import (
-    SCHEMES,
-    ALiBi,
-    Learned,
-    Rotary,
-    ShawRelative,
-    Sinusoidal,
-    XLRelative,
-    make_positions,
-    relative_shift,
-)
+from rtx_lib.layers import SCHEMES, make_positions, relative_shift
+from rtx_lib.layers.positions import ALiBi, Learned, Rotary, ShawRelative, Sinusoidal, XLRelative
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -49,27 +40,30 @@ def row_of(i, j, clip):
     return min(max(j - i, -clip), clip) + clip
 
 
-def shaw_scores(size, seed, clip=2):
-    """Furthest error of Shaw's scores from their definition, as of the functions below."""
+@every_size
+@pytest.mark.parametrize("clip", [1, 2, 5, 20])
+def test_shaw_equals_loops(size, seed, clip):
+    """The scores, and the term for the values."""
     (queries, keys, offset), (q, k) = size, draw_heads(size, seed)
     module = random_parameters(ShawRelative(K, clip), seed)
     loops = each_pair(lambda i, j: q[:, :, i] @ module.keys[row_of(offset + i, j, clip)] / math.sqrt(K), queries, keys)
-    return furthest(module.score_bias(q, k, offset), loops, [q, module.keys])
-
-
-def shaw_values(size, seed, clip=2):
-    queries, keys = size[0], max(size[:2])
-    weights, module = draw(BATCH, HEADS, queries, keys, seed=seed), random_parameters(ShawRelative(K, clip), seed)
+    assert furthest(module.score_bias(q, k, offset), loops, [q, module.keys]) < 1e-12
+    keys = max(size[:2])
+    weights = draw(BATCH, HEADS, queries, keys, seed=seed)
 
     def output(i):
         terms = [weights[:, :, i, j, None] * module.values[row_of(keys - queries + i, j, clip)] for j in range(keys)]
         return sum(terms)
 
     loops = torch.stack([output(i) for i in range(queries)], dim=2)
-    return furthest(module.value_bias(weights), loops, [weights, module.values])
+    assert furthest(module.value_bias(weights), loops, [weights, module.values]) < 1e-12
 
 
-def xl_scores(size, seed, causal=False):
+OF_XL = [(causal, size, seed) for causal in (False, True) for seed, size in enumerate(SIZES if causal else ANY_SIZES)]
+
+
+@pytest.mark.parametrize(("causal", "size", "seed"), OF_XL, ids=str)
+def test_xl_equals_loops(causal, size, seed):
     (queries, keys, offset), (q, k), width = size, draw_heads(size, seed), HEADS * K
     module = random_parameters(XLRelative(width, HEADS, causal=causal), seed)
 
@@ -80,10 +74,12 @@ def xl_scores(size, seed, causal=False):
 
     seen = torch.ones(queries, keys).tril(offset if causal else keys)
     ours = module.score_bias(q, k, offset) * seen
-    return furthest(ours, each_pair(entry, queries, keys) * seen, [q, k, module.r_proj_weight, module.u, module.v])
+    loops = each_pair(entry, queries, keys) * seen
+    assert furthest(ours, loops, [q, k, module.r_proj_weight, module.u, module.v]) < 1e-12
 
 
-def rotary_turn(size, seed):
+@every_size
+def test_rotary_equals_loops(size, seed):
     """By complex numbers, one pair at a time."""
     q, k = draw_heads(size, seed)
 
@@ -98,34 +94,15 @@ def rotary_turn(size, seed):
 
     ours = Rotary(K).rotate(q, k, size[2])
     loops = turn(q, size[2]), turn(k, 0)
-    return furthest(ours, loops, [q, k])
+    assert furthest(ours, loops, [q, k]) < 1e-12
 
 
-def alibi_scores(size, seed):
+@every_size
+def test_alibi_equals_loops(size, seed):
     (queries, keys, offset), (q, k) = size, draw_heads(size, seed)
     slopes = torch.tensor([2.0**-4, 2.0**-8, 2.0**-2])  # three heads
     loops = each_pair(lambda i, j: -slopes * abs(offset + i - j), queries, keys)
-    return float((ALiBi(HEADS).score_bias(q, k, offset) - loops).abs().max())
-
-
-@every_size
-@pytest.mark.parametrize("clip", [1, 2, 5, 20])
-def test_shaw_equals_loops(size, seed, clip):
-    assert shaw_scores(size, seed, clip) < 1e-12
-    assert shaw_values(size, seed, clip) < 1e-12
-
-
-@every_size
-def test_xl_equals_loops(size, seed):
-    assert xl_scores(size, seed) < 1e-12
-    if size in SIZES:
-        assert xl_scores(size, seed, causal=True) < 1e-12
-
-
-@every_size
-def test_rotary_and_alibi_equal_loops(size, seed):
-    assert rotary_turn(size, seed) < 1e-12
-    assert alibi_scores(size, seed) < 1e-12
+    assert (ALiBi(HEADS).score_bias(q, k, offset) - loops).abs().max() < 1e-12
 
 
 @pytest.mark.parametrize("layout", ["interleaved", "halves"])

@@ -8,12 +8,6 @@ from rtx_lib.layers import SelectiveRecurrence
 RANGES = {"signed": (-1.0, 1.0), "positive": (0.0, 1.0)}
 
 
-@pytest.fixture
-def layer(double):
-    torch.manual_seed(0)
-    return SelectiveRecurrence(4)
-
-
 @pytest.mark.parametrize("sign", RANGES)
 def test_it_is_the_equation_step_by_step(double, sign):
     torch.manual_seed(1)

@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
+from support.compare import random_parameters
 from support.far_device import assert_equal, run, run_far
 from support.helpers import drawn, refusals, relative_error
 from torch import nn, tensor
@@ -14,31 +15,19 @@ from rtx_lib.models.bert import BERT, DIRECTIONS, BERTClassifier, visible
 
 pytestmark = pytest.mark.usefixtures("double")
 
-V, T, MASK = 9, 7, 3
+V, T = 9, 7
 SIZES = {"width": 8, "heads": 2, "layers": 2, "length": T}
 IDS = tensor([[1, 5, 3, 6, 2, 7, 2], [1, 8, 2, 4, 3, 2, 0], [1, 3, 2, 6, 2, 0, 0]])
 SEGMENTS = tensor([[0, 0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 1, 0], [0, 0, 0, 1, 1, 0, 0]])
 PAIR, LENGTHS = (IDS, SEGMENTS), [7, 6, 5]
 
 
-def loud(model):
-    """Weights far enough from 0 that nothing can go missing unseen."""
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter) / 3)
-    return model.eval()
-
-
-def build(seed=0, **options):
-    return loud(drawn(seed, BERT, V, **SIZES | options))
+def build(**options):
+    return random_parameters(drawn(0, BERT, V, **SIZES | options)).eval()
 
 
 def classifier(output_size=3, **options):
-    torch.manual_seed(1)
-    return loud(BERTClassifier(build(next_sentence=True), output_size, **options))
-
-
-# ---- who sees whom
+    return random_parameters(BERTClassifier(build(next_sentence=True), output_size, **options)).eval()
 
 
 def reach(model, x):
@@ -59,10 +48,7 @@ def test_each_position_sees_what_its_direction_says(layers, seen):
     """And all of it; both sides in the paper's model."""
     for direction in DIRECTIONS:
         model = build(layers=layers, direction=direction).encoder
-        if seen:
-            with record_attention(model):
-                found = reach(model, IDS[:1])
-        else:
+        with record_attention(model) if seen else torch.enable_grad():
             found = reach(model, IDS[:1])
         allowed = visible(direction, T)
         assert not found[~allowed].any() and (found[allowed] > 1e-9).all()
@@ -78,9 +64,6 @@ def test_places_are_picked_from_the_whole(next_sentence):
     assert state is None and whole.shape == (3, T, V + 2 * next_sentence) and model.output_size == whole.shape[2]
     assert relative_error(some, whole.gather(1, places[..., None].expand(-1, -1, whole.shape[2]))) < 1e-12
     assert torch.equal(model.predict(model.encode(PAIR))[..., :V], whole[..., :V])
-
-
-# ---- padding and segments
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -109,9 +92,6 @@ def test_without_segments_all_is_the_first():
     assert relative_error(model(IDS)[0], model(PAIR)[0]) > 1e-3
 
 
-# ---- heads
-
-
 def test_a_head_takes_over_what_was_trained():
     """The encoder, and the pooler if there is one; where no pooler was trained a new one is drawn."""
     with_pooler, without = build(next_sentence=True), build()
@@ -120,9 +100,6 @@ def test_a_head_takes_over_what_was_trained():
         model = BERTClassifier(bert, 2)
         assert model.encoder is bert.encoder and model.pooler is not None
         assert BERTClassifier(bert, 2, kind="span").pooler is None is BERTClassifier(bert, 2, kind="token").pooler
-
-
-# ---- the start
 
 
 def test_how_the_weights_start():

@@ -34,9 +34,6 @@ class Alone(nn.Module):
         return x
 
 
-# ---- the receptive field
-
-
 @pytest.mark.parametrize("kernel_size, dilations, field", FIELDS)
 def test_the_receptive_field_is_what_a_gradient_reaches(kernel_size, dilations, field):
     decoder = random_parameters(drawn(0, Alone, kernel_size, dilations, causal=True))
@@ -51,9 +48,6 @@ def test_the_encoder_reads_on_both_sides(kernel_size, dilations, field):
     before = sum((kernel_size - 1) * r // 2 for r in dilations)
     reached = gradient.abs().sum((0, 2)).nonzero()[:, 0]
     assert [int(reached[0]), int(reached[-1])] == [middle - before, middle - before + field - 1]
-
-
-# ---- decoder on encoder
 
 
 def test_the_encoder_is_unfolded_beyond_the_words():

@@ -24,9 +24,6 @@ def make(**options):
     return random_parameters(drawn(0, ConvS2S, 9, 7, width=4, **LAYERS | options))
 
 
-# ---- the attention
-
-
 def test_every_layer_attends_to_the_words():
     model = make()
     plain, _ = model((SOURCE, TARGET))
@@ -57,9 +54,6 @@ def test_the_encoders_gradients_are_divided_by_twice_the_number_of_attentions():
 
     for scaled, whole in zip(gradients(3), gradients(1 / 2), strict=True):
         assert relative_error(scaled * 6, whole) < 1e-12
-
-
-# ---- words, positions and padding
 
 
 def test_padding_may_stand_anywhere_and_has_no_position():

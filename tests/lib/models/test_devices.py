@@ -10,6 +10,7 @@ import pytest
 import torch
 from support.data import reads
 from support.far_device import FAR, FarDevice, MixedDevices, Waited, assert_equal, run, run_far
+from support.small_tasks import SETTINGS
 from torch import nn
 
 from rtx_book.runs import runs as experiments
@@ -27,23 +28,6 @@ from rtx_lib.training import evaluate, fit
 from rtx_lib.training.checkpoints import map_tensors, move
 
 T = 10  # steps of a sequence: every further step does what these do
-
-
-SETTINGS = {
-    "adding": {"length": 6},
-    "parity": {"length": 6},
-    "group-words": {"length": 6},
-    "binary-addition": {"bits": 5},
-    "copy": {"delay": 3},
-    "lag": {"length": 8},
-    "text": {"source": "pydoc", "length": 9},
-    "ptb": {"length": 9},
-    "mnist": {"rows": True},
-    "digits": {"rows": True},
-    "music": {"source": "jsb", "length": 9},
-    "few-labels": {"weights": "bert-small", "source": "small_world"},
-    "series": {"source": "elnino", "lookback": 12, "horizon": 4},
-}
 TASKS = {name: (task, SETTINGS.get(name, {})) for name, task in sorted(experiments.TASKS.items())}
 
 

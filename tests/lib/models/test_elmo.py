@@ -31,9 +31,6 @@ def halves(y):
     return y.unflatten(-1, (2, -1)).unbind(-2)
 
 
-# ---- what it computes
-
-
 def steps_of(model):
     """The steps of the loops, with the model's weights."""
 
@@ -82,9 +79,6 @@ def test_torchs_kernel_runs_where_no_padding_is_possible_or_seen(monkeypatch):
         calls[padding, "far"] = len(ran)
     possible = {(0, "full"): 4, (0, "padded"): 0, (0, "far"): 0}
     assert calls == {(None, "full"): 4, (None, "padded"): 4, (None, "far"): 4} | possible
-
-
-# ---- padding
 
 
 def test_nothing_learns_from_padding():

@@ -41,9 +41,6 @@ def recurrent_weights(net):
     return [p for key, p in net.named_parameters() if key.endswith("u")]
 
 
-# ---- the layer
-
-
 def test_the_layer_is_a_loop():
     layer = drawn(0, IndRNNLayer, 3, 5)
     u = layer.u.detach().mul_(2).sub_(1)  # both signs
@@ -106,9 +103,6 @@ def test_dropout_acts_after_every_layer_and_not_on_the_input():
     assert not torch.equal(last_only(x)[0], last_only.eval()(x)[0])
 
 
-# ---- the bound
-
-
 def test_the_bound_is_a_root():
     assert recurrent_bound(100) ** 100 == pytest.approx(2, rel=1e-12)
     assert recurrent_bound(784, 5) == pytest.approx(1.002055, abs=1e-6)
@@ -156,9 +150,6 @@ def test_the_constraint_clamps_u_alone():
     assert all(torch.equal(net.state_dict()[key], value) for key, value in others.items())
 
 
-# ---- the other initial weights
-
-
 def largest(linear):
     """The largest |w| as a fraction of the bound of He et al., sqrt(6 / fan_in)."""
     return float(linear.weight.detach().abs().max()) / math.sqrt(6 / linear.in_features)
@@ -201,4 +192,7 @@ def test_the_backend_is_the_kernels(monkeypatch):
     PlainIndRNN(3, 6, 3, 2, backend="scan").eval()(x)
     IndRNNLayer(3, 4, backend="loop")(x)
     IndRNNLayer(3, 4)(x)
-    assert asked == ["scan", "scan", "scan", "loop", "auto"]
+    layer = IndRNNLayer(3, 4)
+    layer.tap.register_forward_pre_hook(lambda *_: asked.append("seen"))
+    layer(x)
+    assert asked == ["scan", "scan", "scan", "loop", "auto", "seen"]

@@ -52,3 +52,4 @@ def test_bad_arguments(model):
         model(X, teacher_probability=1.5)
     with pytest.raises(ValueError, match="targets"):
         model(X, targets=TARGETS[:, 1:])
+    assert model.float()(X.float(), targets=TARGETS > 0.5)[1].dtype == torch.float32  # bits, and floats of another type

@@ -6,7 +6,7 @@ from support.helpers import drawn, refusals, relative_error
 from torch import nn
 
 from rtx_lib.layers import MultiHeadAttention
-from rtx_lib.models import BERT
+from rtx_lib.models import BERT, TransformerXL
 from rtx_lib.models.lora import add_lora, merge_lora
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -71,9 +71,11 @@ def test_merged_is_the_same_and_has_the_parameters_of_before(kinds):
     build().load_state_dict(model.state_dict())
 
 
+TIED = {"width": 8, "heads": 2, "layers": 1, "memory": 3, "vocabulary": 6}
 REFUSED = {
     "rank must be at least 1, got 0": lambda m: add_lora(m, 0),
     "alpha must be above 0 and finite, got 0": lambda m: add_lora(m, 1, alpha=0),
+    "kinds must be of modules": lambda m: add_lora(TransformerXL(6, 6, **TIED), 1, kinds=(nn.Embedding,)),
     "model must have a module of kind MultiHeadAttention, got Linear": lambda m: add_lora(nn.Linear(2, 2), 1),
 }
 test_what_is_refused = refusals(REFUSED, build)

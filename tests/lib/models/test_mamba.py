@@ -86,8 +86,8 @@ def test_a_head_is_a_selective_scan_whose_rates_are_all_alike(groups):
         A = -model.A_log[head].exp().expand(2, 3)
         y = selective_scan(X[..., part], delta, A, B[..., shared], C[..., shared])[0]
         heads.append(y + model.D[head] * X[..., part])
-    y = torch.cat(heads, -1) * F.silu(z)
-    y = model.norm.weight * y / (y.square().mean(-1, keepdim=True) + 1e-5).sqrt()
+    y = (torch.cat(heads, -1) * F.silu(z)).unflatten(-1, (groups, -1))  # each group has a norm of its own
+    y = model.norm.weight * (y / (y.square().mean(-1, keepdim=True) + 1e-5).sqrt()).flatten(2)
     expected = y @ model.out_proj.weight.T
     for backend in ("auto", "loop", "chunks"):
         model.backend = backend

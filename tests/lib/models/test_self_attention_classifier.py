@@ -5,8 +5,9 @@ That it computes what the authors' code computes is tested in tests/reference/te
 
 import pytest
 import torch
+from support.compare import random_parameters
 from support.far_device import assert_equal, run, run_far
-from support.helpers import relative_error
+from support.helpers import drawn, relative_error
 
 from rtx_lib.diagnostics.attention import record_attention
 from rtx_lib.models import SelfAttentionClassifier
@@ -17,13 +18,9 @@ pytestmark = pytest.mark.usefixtures("double")
 IDS = torch.tensor([[3, 1, 4, 1, 5, 2], [6, 5, 3, 0, 0, 0], [2, 0, 0, 0, 0, 0]])
 
 
-def build(positions="none", heads=2, padding=0):
-    torch.manual_seed(0)
-    options = {"width": 8, "heads": heads, "positions": positions, "clip": 2, "padding": padding}
-    model = SelfAttentionClassifier(7, 3, **options)
-    for parameter in model.parameters():
-        parameter.data.add_(torch.randn_like(parameter) / 2)
-    return model.eval()
+def build(positions="none", padding=0):
+    options = {"width": 8, "heads": 2, "positions": positions, "clip": 2, "padding": padding}
+    return random_parameters(drawn(0, SelfAttentionClassifier, 7, 3, **options)).eval()
 
 
 @pytest.mark.parametrize("positions", POSITIONS)

@@ -1,13 +1,12 @@
-"""The encoder-decoder equals a plain loop; padding changes nothing, nothing leaks, and the weights can be seen."""
+"""The encoder-decoder equals a plain loop, and how it starts; padding and leaks are in test_contract.py."""
 
 import pytest
 import torch
 from reference.plain_loops import gru_step, run
 from support.compare import furthest, random_parameters
-from support.helpers import drawn, relative_error
+from support.helpers import drawn
 from torch import nn
 
-from rtx_lib.diagnostics.attention import ablate_heads, record_attention
 from rtx_lib.models.seq2seq import Seq2Seq
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -26,11 +25,6 @@ def batch(size=9):
     """The sentences, padded to a size beyond the longest, and random target ids."""
     source = torch.tensor([sentence + [0] * (size - len(sentence)) for sentence in SENTENCES])
     return source, torch.randint(TARGETS, (4, 6), generator=torch.Generator().manual_seed(1))
-
-
-def score(logits):
-    """A number that depends on every logit."""
-    return (logits.sin() + logits.square() / 3).sum()
 
 
 def plain_logits(model, sentence, target, kind):
@@ -69,38 +63,6 @@ def test_equals_the_equations_word_by_word(attention):
         [plain_logits(model, torch.tensor(words), ids, attention) for words, ids in zip(SENTENCES, target, strict=True)]
     )
     assert furthest(ours, theirs, model.parameters()) < 1e-12
-
-
-@pytest.mark.parametrize("attention", ["additive", "dot"])
-def test_weights_are_seen_once_for_all_steps(attention):
-    model, (source, target) = make(attention), batch()
-    plain, end = model((source, target))
-    with record_attention(model) as recorded:
-        watched, watched_end = model((source, target))
-    ((name, weights),) = recorded
-    assert name == "attention" and weights.shape == (4, 6, 9)
-    assert relative_error(weights.sum(-1), torch.ones(4, 6)) < 1e-12
-    assert (weights > 0).equal((source > 0).unsqueeze(1).expand(-1, 6, -1))
-    # Looking changes neither the output nor the state nor a gradient.
-    assert furthest((watched, watched_end[0]), (plain, end[0]), model.parameters()) < 1e-12
-
-
-@pytest.mark.parametrize("attention", ["additive", "dot"])
-def test_weights_that_a_hook_returns_are_used(attention):
-    model, (source, target) = make(attention), batch()
-    logits, _ = model((source, target))
-    with ablate_heads(model, [0], to="uniform"):
-        uniform, state = model((source, target))
-        first, middle = model((source, target[:, :2]))
-        second, _ = model((None, target[:, 2:]), middle)
-    assert relative_error(torch.cat([first, second], dim=1), uniform) < 1e-12
-    assert relative_error(uniform, logits) > 1e-3
-    # The same from a model that attends to all words alike, as all its scores are 0.
-    with torch.no_grad():
-        (model.attention.score if attention == "additive" else model.attention.query).weight.zero_()
-    alike, alike_state = model((source, target))
-    assert relative_error(uniform, alike) < 1e-12
-    assert relative_error(state[0], alike_state[0]) < 1e-12
 
 
 def test_initial_weights_follow_their_rule():

@@ -24,9 +24,6 @@ def build(inputs=3, outputs=2, channels=(5, 5), kernel=3, **options):
     return model
 
 
-# ---- what it computes
-
-
 def test_ids_are_rows_of_a_table():
     model, x = build(6, 4, (5, 3), vocabulary=6), ids(2, 9)
     floats_in = build(3, 4, (5, 3))
@@ -41,9 +38,6 @@ def test_filters_are_normalised_once_a_forward(monkeypatch):
     monkeypatch.setattr(CausalConv, "weight", property(lambda self: made.append(self) or weight.fget(self)))
     build()(draw(2, 50, 3))
     assert len(made) == len(set(made)) == 4
-
-
-# ---- time
 
 
 @pytest.mark.parametrize("channels, kernel, field", [((5,), 3, 5), ((4, 4), 2, 7), ((3, 3, 3), 4, 43), ((4, 4), 1, 1)])

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from support.compare import generator
+from support.compare import generator, random_parameters
 from support.helpers import drawn, relative_error
 
 from rtx_lib.models.context_rnn import ContextRNN
@@ -26,11 +26,7 @@ def told():
 
 @pytest.fixture
 def topic():
-    model = drawn(0, TopicRNN, V, STOP, K, H, window=W, inference_size=6).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn(parameter.shape, generator=generator(3)) / 2)
-    return model
+    return random_parameters(drawn(0, TopicRNN, V, STOP, K, H, window=W, inference_size=6).eval())
 
 
 # ---- Mikolov and Zweig
@@ -133,6 +129,8 @@ def test_the_terms_with_theta_at_its_mean_are_exact(topic):
     said = said - torch.distributions.Normal(0, 1).log_prob(mean).sum(-1)
     said = said + torch.distributions.Normal(mean, log_std.exp()).log_prob(mean).sum(-1) - kl(mean, log_std)
     assert relative_error(terms.sum(1), said) < 1e-12
+    with pytest.raises(ValueError, match="y must hold ids from 0 to"):
+        topic.elbo(X, Y + 99)
 
 
 def test_gradients_of_the_elbo_reach_every_weight(topic):

@@ -39,9 +39,6 @@ def labels(kind):
     return Y if kind == "skip-gram" else Y[:, :1]
 
 
-# ---- updates
-
-
 @KINDS
 def test_all_at_once_is_a_step_down_the_gradient(kind):
     """Of the summed loss; in CBOW the words around get what the mean gets, three times the gradient here."""
@@ -82,9 +79,6 @@ def test_what_does_not_count_changes_nothing(kind):
     double.update((WORDS, OTHERS), 2 * y, 0.1)
     twice.update((WORDS.repeat(2, 1), OTHERS.repeat(2, 1)), y.repeat(2, 1, 1), 0.1)
     assert relative_error(double.inputs, twice.inputs) < 1e-12
-
-
-# ---- the model
 
 
 def test_start_and_seed():
@@ -133,9 +127,6 @@ def test_the_table_draws_the_noise():
     share = table.diff(prepend=tensor([0])) / table[-1]
     assert (share - word2vec.noise_distribution(COUNTS)).abs().max() < 1e-9
     assert word2vec.cumulative_table(tensor([1, 0, 3, 0])).diff().tolist()[::2] == [0, 0]  # never drawn
-
-
-# ---- training
 
 
 PAIRS = [[2 * k, 2 * k + 1] * 3 for k in range(10)] * 20  # ten pairs of words that stand together only

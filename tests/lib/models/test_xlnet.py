@@ -33,9 +33,6 @@ def segments_of(*lengths):
     return torch.cat([torch.full((B, n), s) for s, n in enumerate(lengths)], dim=1)
 
 
-# ---- who sees whom
-
-
 def gradients(model, which, run=lambda encode: encode(), **how):
     """Of each row of one stream the sum of its gradients with respect to each embedded word, (B, T, T)."""
     embedded = []
@@ -99,9 +96,6 @@ def test_both_paths_are_one():
     assert torch.allclose(sums, (~empty).double())
 
 
-# ---- orders are masks
-
-
 def test_ids_alone_are_the_order_of_reading():
     """y_t is what the query at t + 1 says under the identity order; the last one stands behind the text."""
     model, x = small(), ids(B, T)
@@ -126,9 +120,6 @@ def test_only_targets_have_queries():
     assert relative_error(g[places >= 0], chosen[places >= 0]) < 1e-12
     h, none, after = model.encode(x, state, **how | {"targets": None})
     assert none is None and relative_error(h, whole[0]) < 1e-14 and worst(after, whole[2]) < 1e-14
-
-
-# ---- distances, segments and padding
 
 
 def test_padding_changes_nothing():
@@ -163,9 +154,6 @@ def test_all_see_the_memory_and_no_gradient_reaches_it():
     assert all(part.untyped_storage().nbytes() == part.nbytes for part in after)
 
 
-# ---- weights, dropout, devices and types
-
-
 def test_the_first_weights():
     model = drawn(0, XLNet, 400, width=64, heads=4, layers=2)
     head = XLNetClassifier(model, 30)
@@ -177,8 +165,6 @@ def test_the_first_weights():
         else:
             assert parameter.std().item() == pytest.approx(0.02, rel=0.25), name
     assert all(norm.eps == 1e-12 for block in model.blocks for norm in block.norms)
-    same, other = (drawn(seed, XLNet, 400, width=64, heads=4, layers=2).w for seed in (0, 1))
-    assert torch.equal(same, model.w) and not torch.equal(other, model.w)
 
 
 def test_dropout_acts_on_both_streams():

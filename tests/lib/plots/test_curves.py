@@ -32,6 +32,7 @@ def test_smooth_is_a_running_mean() -> None:
     np.testing.assert_allclose(smooth([1, 2, 3, 4], 2), [1, 1.5, 2.5, 3.5])
     np.testing.assert_allclose(smooth([1, 2, 3, 4], 9), [1, 1.5, 2, 2.5])
     np.testing.assert_allclose(smooth(np.ones((2, 5)), 1), np.ones((2, 5)))
+    np.testing.assert_allclose(smooth([np.nan, 1, 1e20, 1, 3], 2), [np.nan, 1, 5e19, 5e19, 2])
 
 
 def test_bands_draw_median_and_range() -> None:

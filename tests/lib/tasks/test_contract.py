@@ -1,6 +1,7 @@
 """Every task keeps the contract of `rtx_lib.tasks.protocol.Task`, and says what it cannot do."""
 
 import inspect
+import pickle
 import re
 import typing
 from collections.abc import Iterator
@@ -165,6 +166,7 @@ class Model(torch.nn.Module):
 def test_is_a_task_and_a_stream_where_it_can_be_one(name: str, task: Any) -> None:
     assert isinstance(task, tasks.Task) and hasattr(task, "stream") == (name in STREAMED) and task.name == name
     assert task.vocabulary in (None, task.input_size)
+    assert name not in ("adding-12", "parity-12") or pickle.loads(pickle.dumps(task)).name == name
     x, y = task.batch("test", 3, generator())
     for values in (task.metrics(Model(task)(x)[0], y), task.baselines()):
         assert values and all(type(value) is float for value in values.values())

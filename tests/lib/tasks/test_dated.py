@@ -5,6 +5,7 @@ import datetime
 import numpy as np
 import pytest
 import torch
+from support.small_tasks import Frame
 
 from rtx_lib.tasks import SeriesTask
 from rtx_lib.tasks.dated import filled, read_dated
@@ -12,16 +13,6 @@ from rtx_lib.tasks.dated import filled, read_dated
 HOURS = np.datetime64("2016-07-01", "ms") + np.arange(40) * np.timedelta64(1, "h")
 VALUES = np.stack([np.arange(40) % 7 + 0.5, np.arange(40) ** 2], 1)
 LINES = ["date,load,heat", *(f"{str(at)[:16]},{a},{b}" for at, (a, b) in zip(HOURS, VALUES, strict=True))]
-
-
-class Frame:
-    """Of pandas, what is asked for: no test needs it installed."""
-
-    def __init__(self, values, columns=(), index=None):
-        self.values, self.columns, self.index = np.asarray(values, dtype=object), list(columns), index
-
-    def to_numpy(self):
-        return self.values
 
 
 @pytest.fixture

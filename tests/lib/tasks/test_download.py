@@ -227,7 +227,8 @@ def test_no_download_where_it_is_forbidden(offer, server, monkeypatch) -> None:
 
 
 def test_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
+    for home in ("HOME", "USERPROFILE"):  # the second on Windows
+        monkeypatch.setenv(home, str(tmp_path))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.delenv("RTX_DATA", raising=False)
     assert cache_folder() == tmp_path / ".cache" / "rtx_lib"

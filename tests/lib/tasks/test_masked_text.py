@@ -28,9 +28,6 @@ def causal() -> CausalText:
     return CausalText("small_world", length=24, size=500)
 
 
-# Rows
-
-
 def rows_of(text: list[list[str]], length: int, place, **more: str) -> list[str]:
     """The training rows of one document."""
     files = small_tasks.ptb(train="\n".join(map(" ".join, text)), **more)
@@ -65,9 +62,6 @@ def test_both_tasks_have_the_same_rows(masked: MaskedText, causal: CausalText) -
     assert masked.words == causal.words
     for split in SPLITS:
         assert torch.equal(masked.rows.ids[split], causal.rows.ids[split])
-
-
-# What is hidden
 
 
 @pytest.mark.parametrize("how", [{}, {"share": 0.4}, {"rule": "units"}])
@@ -110,9 +104,6 @@ def test_the_next_word_by_hand(place) -> None:
     assert task.weight(y) == 4
 
 
-# Baselines
-
-
 class Constant(nn.Module):
     """The same logits whatever is read, or `seen` for each id that is."""
 
@@ -146,9 +137,6 @@ def test_the_unigram_loss_of_the_next_word(causal: CausalText) -> None:
         counts += y[y >= 0].bincount(minlength=causal.vocabulary)
     best = evaluate(Constant((counts / counts.sum()).log()), causal, "test")["loss"]
     assert best == pytest.approx(found["unigram loss"], rel=1e-12) and best < found["uniform guess loss"]
-
-
-# Names and what is not allowed
 
 
 def test_what_is_held_for_a_test_is_left_out(place) -> None:

@@ -40,9 +40,6 @@ def test_true_files(source: str) -> None:
     assert set(x.unique().tolist()) == {0, 1} and set(y.unique().tolist()) <= {-1, 0, 1}
 
 
-# Batches
-
-
 def rows(x: Tensor, y: Tensor) -> list[tuple[Tensor, Tensor]]:
     """The frames that count of every row, after a look at those that do not."""
     assert x.shape == y.shape and x.dtype == y.dtype == torch.float32 and x.shape[-1] == 88
@@ -98,9 +95,6 @@ def test_batch_draws_windows_from_everywhere(chorales, length: int) -> None:
         starts = max(count - length, 0) + 1
         np.testing.assert_allclose(drawn[number, :starts], count / predictions.sum() / starts, atol=0.04)
         assert (drawn[number, :starts] > 0).all() and not drawn[number, starts:].any()
-
-
-# Loss, metrics, baselines
 
 
 def some_logits(x: Tensor) -> Tensor:

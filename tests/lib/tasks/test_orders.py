@@ -31,9 +31,6 @@ def text(size: int, length: int, seed: int = 0) -> Tensor:
     return torch.randint(2, 9, (size, length), generator=generator(seed))
 
 
-# Orders and ranks
-
-
 def test_orders_are_permutations_equally_likely() -> None:
     orders = draw_orders(6_000, 3, generator())
     codes = (orders * tensor([9, 3, 1])).sum(1).bincount()
@@ -64,9 +61,6 @@ def test_masks_equal_loops(seed: int) -> None:
     assert torch.equal(seen_under(index, masked & ~functional, functional), hidden == 0)
 
 
-# What a model reads
-
-
 def test_places_and_labels() -> None:
     target = tensor([[0, 1, 0, 1], [0, 0, 0, 0], [1, 1, 1, 0]]) > 0
     places = places_of(target, 4)
@@ -90,9 +84,6 @@ def test_the_whole_layout() -> None:
     (_, plain, targets), _ = lay_out(ids, chosen, 12, generator(1), window=12)
     assert torch.equal(targets >= 0, places_of(chosen, 12) >= 0), "without functional ids there are none"
     assert torch.equal(plain.diagonal(dim1=1, dim2=2), ~chosen)
-
-
-# Which tokens are predicted
 
 
 def slow_spans(starts: list[bool], count: int, draws: torch.Generator) -> list[bool]:

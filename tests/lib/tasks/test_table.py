@@ -9,6 +9,7 @@ import pytest
 import torch
 from support.compare import generator
 from support.helpers import refusals
+from support.small_tasks import Frame
 
 from rtx_lib.tasks import TableTask
 
@@ -19,20 +20,6 @@ TOTAL = [1000 + x.sum() for x in X]
 LABELS = {"classes": SIGN, "numbers": TOTAL}
 STEPS = {"classes": [list(x[:, 0] > 5) for x in X], "numbers": [x.cumsum(0)[:, 1] for x in X]}
 CASES = [(kind, every) for kind in LABELS for every in (0, 1)]
-
-
-class Frame:
-    """Of pandas, what is asked for: no test needs it installed."""
-
-    def __init__(self, values, columns=("a", "b")):
-        self.values, self.columns = np.asarray(values, dtype=object), list(columns)
-        self.shape, self.ndim = self.values.shape, self.values.ndim
-
-    def __len__(self):
-        return len(self.values)
-
-    def to_numpy(self):
-        return self.values
 
 
 @pytest.fixture(params=CASES, ids=str)
@@ -189,7 +176,7 @@ def test_new_sequences_and_a_task_without_its_data(task):
         task.encode([[1, 2, 3]])
 
 
-SPOILED = Frame([[1, math.inf if at == 7 else 2] for at in range(40)])
+SPOILED = Frame([[1, math.inf if at == 7 else 2] for at in range(40)], "ab")
 WRONG = {
     "y must have an entry for each of the 40 of x, got 39": {"y": SIGN[:-1]},
     "y must have no gaps, got nan": {"y": [float("nan"), *SIGN[1:]]},

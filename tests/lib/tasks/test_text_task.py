@@ -60,12 +60,18 @@ def test_characters_are_kept_in_one_byte_or_two(tmp_path):
     assert peak < 3e6 * 5  # a byte each, and what two pieces of a million need
 
 
-def test_words(tmp_path):
+def test_words(tmp_path, monkeypatch):
     task = read(tmp_path, "the cat, the dog.\n" * 4 + "a bird sat" + "\nthe\n" * 12, level="word", length=2, words=6)
     assert task.symbols == ["<unk>", "\n", "the", ",", ".", "cat"]
     assert task.decode(task.encode("The cat,the  dog.\r\n")) == "<unk> cat, the <unk>.\n" and task.start == 1
     metrics = task.finish({"loss": 2.0})
     assert metrics["perplexity"] == pytest.approx(7.389, abs=1e-3) and "bpc" not in metrics
+    assert task.finish({"loss": 1e3})["perplexity"] == float("inf")
+    text = "abcdefgh, ijk  " * 500  # no word is cut in two where pieces of a text meet
+    every = lambda: [ids(TextTask(text=text, level=level)) for level in LEVELS]  # noqa: E731
+    whole = every()
+    monkeypatch.setattr("rtx_lib.tasks.text_task._PIECE", 100)
+    assert all(map(torch.equal, every(), whole))
 
 
 def test_pieces_are_learned_in_the_training_part():

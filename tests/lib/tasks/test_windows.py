@@ -123,7 +123,8 @@ def test_baselines_are_what_their_strategies_reach(place, text, length: int, con
 
 def test_a_context_leaves_a_label_and_no_stream(place) -> None:
     task = TASKS[words](place, 6, 3)
-    with pytest.raises(ValueError, match=r"y must be longer than the context, 3, got shape \(4, 3\)"):
-        task.loss(torch.zeros(4, 3, task.vocabulary), torch.zeros(4, 3, dtype=torch.int64))
+    for y in (torch.zeros(4, 3, dtype=torch.int64), torch.full((4, 5), -100)):
+        with pytest.raises(ValueError, match=r"y must be longer than the context, 3, and hold a label, got shape \(4,"):
+            task.loss(torch.zeros(*y.shape, task.vocabulary), y)
     with pytest.raises(ValueError, match=r"context must be 0 for streams, .* got 3"):
         task.stream("train", 1, 4)  # at the call, not at the first piece

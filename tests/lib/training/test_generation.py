@@ -6,8 +6,9 @@ import pytest
 import torch
 from support.helpers import drawn
 
-from rtx_lib import GPT, LSTM, Mamba, PlainGPT, Readout, TextTask, TransformerXL, generate
+from rtx_lib import GPT, LSTM, Mamba, PlainGPT, Readout, TextTask, TransformerXL, evaluate, generate
 from rtx_lib.layers import MixerStack
+from rtx_lib.models import PositionedTransformerXL
 from rtx_lib.tasks import AddingProblem
 
 TASK = TextTask("abcde fgh.\n" * 40, 8)
@@ -19,6 +20,7 @@ MODELS = {
     "gpt": partial(GPT, V, **SIZE, length=40, dropout=0.5),
     "plain-gpt": partial(PlainGPT, V, **SIZE, length=40),
     "xl": partial(TransformerXL, V, V, **SIZE, memory=40, vocabulary=V, dropout=0.5),
+    "xl-table": partial(PositionedTransformerXL, V, V, **SIZE, memory=0, vocabulary=V, positions="learned", length=40),
     "mamba": partial(MixerStack, V, V, Mamba, width=8, layers=2, vocabulary=V),
 }
 
@@ -60,7 +62,7 @@ def test_an_empty_prompt_is_begun_behind_a_line():
     assert generate(model, TASK, "", 20) == generate(model, TASK, "\n", 20)[1:]
 
 
-@pytest.mark.parametrize("name", ["gpt", "plain-gpt"])
+@pytest.mark.parametrize("name", ["gpt", "plain-gpt", "xl-table"])
 def test_a_text_outgrows_the_table_of_positions(name):
     model = make(name).eval()
     text = "abc" * 20
@@ -88,6 +90,9 @@ def test_each_part_stays_in_its_mode_and_no_seed_moves():
         generate(model, TASK, "abcX", 3)
     with pytest.raises(ValueError, match="temperature must be above 0"):
         generate(model, TASK, "abc", 3, temperature=-1)
+    evaluate(model, TASK, batches=1)
+    with pytest.raises(ValueError, match="x must hold ids"):
+        evaluate(model, AddingProblem(5))
     assert [module.training for module in model.modules()] == modes and torch.get_rng_state().equal(state)
 
 

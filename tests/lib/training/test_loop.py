@@ -201,6 +201,9 @@ def test_the_best_evaluation_is_kept(tmp_path):
     with pytest.raises(Killed):
         train(**settings, after_step=kill_at(11))
     assert same(kept, train(**settings)[0])
+    for name, value in (("keep_best", "loss"), ("plateau", drop_on_plateau(1, 2.0, "loss"))):
+        with pytest.raises(ValueError, match=r"(keep_best|metric) must be one of \[.*'mse'.*\], got 'loss'"):
+            train(eval_every=1, **{name: value})
 
 
 def test_a_plateau_reaches_the_optimizer(tmp_path):

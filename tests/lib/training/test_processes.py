@@ -13,7 +13,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import torch
-from support import two_processes
+from support import small_tasks, two_processes
 from support.data import reads
 from support.helpers import PACKAGES, ROOT
 from support.two_processes import ALIKE, CASES, TINY, Murmur, half, interrupted, train
@@ -128,20 +128,8 @@ def test_two_processes_in_bf16(found):
     assert sum(loss[-10:]) < 0.8 * sum(loss[:10]) and loss == found[1]["half"]
 
 
-SETTINGS = {
-    "adding": {"length": 5},
-    "parity": {"length": 5},
-    "group-words": {"length": 5},
-    "copy": {"delay": 3},
-    "lag": {"lag": 2, "length": 6},
-    "binary-addition": {"bits": 4},
-    "music": {"summed": True},
-    "number-words": {"label_smoothing": 0.1},
-    "text": {"source": "pydoc", "length": 9},
-    "ptb": {"length": 9, "context": 3},
-    "few-labels": {"weights": "bert-small", "source": "small_world"},
-    "series": {"source": "elnino", "lookback": 12, "horizon": 4},
-}
+LOSSES = {"music": {"summed": True}, "number-words": {"label_smoothing": 0.1}, "ptb": {"length": 9, "context": 3}}
+SETTINGS = small_tasks.SETTINGS | LOSSES
 NAMES = sorted(TASKS)
 
 

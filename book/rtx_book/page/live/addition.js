@@ -5,9 +5,9 @@ RTX.part('addition', (RTX) => {
   const toDigits = (number, n) => Array.from({length: n}, (_, i) => Math.floor(number / 2 ** i) % 2)
   const fromDigits = (digits) => digits.reduce((sum, digit, i) => sum + digit * 2 ** i, 0)
 
-  // What was typed as {value}; or {fault}, why it cannot be added here. Spaces may part its digits.
+  // What was typed as {value}; or {fault}, why it cannot be added here. Spaces may part its digits, and commas its thousands.
   function whole(text) {
-    const typed = text.replace(/[\s_]/g, '')
+    const plain = text.replace(/[\s_]/g, ''), typed = /^\d{1,3}(,\d{3})+$/.test(plain) ? plain.replaceAll(',', '') : plain
     if (!typed) return {fault: 'is missing'}
     if (/^[-\u2212]\d+$/.test(typed)) return {fault: 'is negative'}
     if (!/^[0-9]+$/.test(typed)) return {fault: 'is not a whole number'}

@@ -10,7 +10,7 @@ RTX.part('address', (RTX) => {
   const {el} = RTX
   const MOST = 1200, PAUSE = 300  // characters of a figure's state; milliseconds from a change to the address
   const LEFT_OUT = 'Part of this link does not fit this figure and was left out.'
-  const figures = new Map()  // by key, those that stand: {figure, body, start}
+  const figures = new Map()  // by key, those that stand: {body, start}
 
   const word = (text) => text.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '')
   const packed = (text) => encodeURIComponent(text).replace(/[.~]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`)
@@ -73,10 +73,13 @@ RTX.part('address', (RTX) => {
   }
 
   // ---- from a figure to the address, and back
-  const write = (changed) => [...changed].map(([name, value]) => `${name}.${packed(value)}`).join('~')
+  // What differs from the start, or all; where that is too long, the longest is left out
   function stateOf({body, start}, all = false) {
-    const text = write([...values(body)].filter(([name, value]) => all || value !== (start.get(name) ?? value)))
-    return text.length > MOST ? '' : text
+    const changed = [...values(body)].filter(([name, value]) => all || value !== (start.get(name) ?? value))
+    const parts = changed.map(([name, value]) => `${name}.${packed(value)}`)
+    while (parts.join('~').length > MOST)
+      parts.splice(parts.indexOf(parts.reduce((longest, one) => one.length > longest.length ? one : longest)), 1)
+    return parts.join('~')
   }
   function put(hash) {
     try {
@@ -88,22 +91,26 @@ RTX.part('address', (RTX) => {
     if (!state && others.length === named().length) return  // an anchor stays
     put([...others, ...state ? [[key, state]] : []].map((part) => part.join('=')).join('&'))
   }
-  function take({body}, state) {
+  function take({body, start}, state) {
     let whole = state.length <= MOST
+    const parts = whole && state ? state.split('~').map((part) => part.split('.')) : []
     body.querySelector('.live-left-out')?.remove()
-    for (const part of whole && state ? state.split('~') : []) {
-      const [name, text] = part.split('.'), input = controls(body).get(name), value = unpacked(text ?? '')
+    for (const [name, value] of start) {  // what the link does not name goes back to where it began
+      const input = parts.some(([other]) => other === name) ? null : controls(body).get(name)
+      if (input && valueOf(input) !== value) move(input, value)
+    }
+    for (const [name, text] of parts) {
+      const input = controls(body).get(name), value = unpacked(text ?? '')
       try {
         whole = Boolean(input) && value !== null && (valueOf(input) === value || move(input, value)) && whole
       } catch { whole = false }
     }
     if (!whole) body.prepend(el('p', {className: 'live-task live-left-out'}, LEFT_OUT))
   }
-  const show = (key) => figures.get(key)?.figure.scrollIntoView()
 
   // Called once a figure stands
   function keep(figure, body) {
-    const key = keyOf(figure), own = {figure, body, start: values(body)}, given = new Map(named()).get(key)
+    const key = keyOf(figure), own = {body, start: values(body)}, given = new Map(named()).get(key)
     let timer = 0
     figures.set(key, own)
     const changed = (event) => {
@@ -116,9 +123,7 @@ RTX.part('address', (RTX) => {
     if (given !== undefined) take(own, given)
   }
   addEventListener('hashchange', () => {
-    const asked = named()
-    for (const [key, state] of asked) if (figures.has(key) && state !== stateOf(figures.get(key))) take(figures.get(key), state)
-    if (asked.length) show(asked.at(-1)[0])
+    for (const [key, state] of named()) if (figures.has(key) && state !== stateOf(figures.get(key))) take(figures.get(key), state)
   })
   // A link to a figure as it stands now; null where there is no page to link to
   function link(body) {

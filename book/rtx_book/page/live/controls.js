@@ -25,7 +25,8 @@ RTX.part('controls', (RTX) => {
   // `change` gets a value whenever the reader moves it; `set` moves it without telling.
   function range(name, values, start, change, say = String) {
     const out = el('output', {'aria-live': 'off'})
-    const input = el('input', {type: 'range', min: 0, max: values.length - 1, step: 1, autocomplete: 'off'})
+    // Named by itself: the label holds the value as well
+    const input = el('input', {type: 'range', min: 0, max: values.length - 1, step: 1, autocomplete: 'off', 'aria-label': name})
     const place = (i) => {
       input.value = i
       out.textContent = say(values[i])

@@ -147,5 +147,5 @@ RTX.part('own-text', (RTX) => {
     }
   }
   const OWN = ['engine', 'random', 'cells', 'own-text']  // the parts that the worker needs
-  Object.assign(RTX, {textOf, countedBits, TextLearner, ownTrainer, OWN, ownLength: LENGTH})
+  Object.assign(RTX, {textOf, countedBits, TextLearner, ownTrainer, OWN, ownLength: LENGTH, ownMost: MOST})
 })

@@ -30,7 +30,7 @@ RTX.part('pieces', (RTX) => {
       if (this.known.has(word)) return this.known.get(word)
       const all = [{rank: -1, ids: this.smallest(word)}]
       for (let ids = all[0].ids; ; ids = all.at(-1).ids) {
-        const rank = Math.min(...ids.map((a, i) => this.ranks.get(a << 16 | ids[i + 1]) ?? Infinity))
+        const rank = Math.min(...ids.slice(1).map((b, i) => this.ranks.get(ids[i] << 16 | b) ?? Infinity))
         if (rank === Infinity) break
         all.push({rank, ids: join(ids, this.merges[rank])})
       }

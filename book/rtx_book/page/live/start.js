@@ -38,12 +38,16 @@ RTX.part('start', (RTX) => {
   // widget(kind, (body, options, models) => ...) says how a kind of figure is made in the empty element `body`.
   const widget = (kind, make) => { RTX.widgets[kind] = make }
 
+  const lost = new Set()  // figures of which a file did not come: tried again when next in sight, or online
   async function run(figure) {
-    if (figure.dataset.state) return
+    if (figure.dataset.state && !lost.delete(figure)) return
     figure.dataset.state = 'loading'
+    let come = false
     try {
       const {live, parts, styles, options} = figure.dataset, weights = JSON.parse(figure.dataset.weights || '{}')
       await fetchAll({parts, styles, weights})
+      come = true
+      near.unobserve(figure)
       const models = {}
       for (const [name, hash] of Object.entries(weights)) {
         models[name] = {weights: RTX.unpack(RTX.weights[hash])}
@@ -57,17 +61,20 @@ RTX.part('start', (RTX) => {
       if (home) RTX.address.keep(figure, body)  // a notebook's address is not ours
     } catch (error) {
       figure.dataset.state = 'failed'
+      if (!come) lost.add(figure)
       console.warn(`The live figure stays a picture: ${error.message}`)
     }
   }
 
   const near = new IntersectionObserver((entries) => {
-    for (const {isIntersecting, target} of entries) {
-      if (!isIntersecting) continue
-      near.unobserve(target)
-      run(target)
-    }
+    for (const {isIntersecting, target} of entries) if (isIntersecting) run(target)
   }, {rootMargin: NEAR})
+  addEventListener('online', () => {
+    for (const figure of lost) {  // a new look at what is near
+      near.unobserve(figure)
+      near.observe(figure)
+    }
+  })
   const start = (root = document) => {
     for (const figure of root.querySelectorAll('figure[data-live]:not([data-state])')) near.observe(figure)
   }

@@ -34,9 +34,9 @@ RTX.part('training', (RTX) => {
       if (own.on) turn(false, word)
     }
     const sight = RTX.sight(body, {wake: () => { if (waits) go() }, gone: () => own.port?.terminate(), rest() {
-      const {on} = own
+      const begins = waits || own.on
       pause('Waits while it is out of sight.')
-      waits ||= on
+      waits = begins
     }})
     // It begins once it is seen, or now if it is, but not for readers who asked for less motion
     own.await = () => {

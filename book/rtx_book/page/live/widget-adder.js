@@ -34,7 +34,15 @@ RTX.part('widget-adder', (RTX) => {
     }
     const travel = (long) => button(`A carry through ${long} places`, () => through(long))
     const carry = (long) => button(`${said(2 ** long - 1)} + 1`, () => put(2 ** long - 1, 1))
-    const step = el('input', {type: 'range', min: 0, step: 1, autocomplete: 'off', oninput: () => { stop(); show(+step.value) }})
+    const step = el('input', {type: 'range', min: 0, step: 1, autocomplete: 'off', 'aria-label': 'Step', 'data-unkept': '',
+      oninput: () => { stop(); show(+step.value) }})
+    // How many steps there are the numbers say, which a link brings first
+    const kept = RTX.kept('step', () => sum && at < sum.n && !timer ? String(at) : '', (text) => {
+      if (later) add()
+      stop()
+      if (!/^\d*$/.test(text) || text > sum.n) return false
+      show(text ? +text : sum.n)
+    })
     const count = el('output', {'aria-live': 'off'}), player = button('Play', play)
     const channels = Array.from({length: net.channels}, (_, c) => [`channel ${c + 1}`, `channel ${c + 1}`])
     const controls = el('div', {className: 'live-controls'},
@@ -51,6 +59,7 @@ RTX.part('widget-adder', (RTX) => {
 
     function add() {
       clearTimeout(later)
+      later = 0
       stop()
       const faults = [], typed = Object.entries(fields).map(([name, input]) => {
         const {value, fault} = whole(input.value)
@@ -166,9 +175,10 @@ RTX.part('widget-adder', (RTX) => {
         [any(trained), carry(trained), any(2 * trained), carry(2 * trained), travel(3 * trained), carry(LONGEST)]
           .slice(0, offered ?? undefined)),
       table, voice.element, controls, el('p', {className: 'live-task'}, `It has learnt to add numbers of up to ${trained} bits, 0 to `
-        + `${said(2 ** trained - 1)}. Type two, larger ones too: up to ${LONGEST} bits.`))
+        + `${said(2 ** trained - 1)}. Type two, larger ones too: up to ${LONGEST} bits.`), kept)
     put(first ?? 2 ** trained - 1, second ?? 1)
     new ResizeObserver(paint).observe(film)
+    new MutationObserver(paint).observe(document.documentElement, {attributeFilter: ['data-theme']})  // in its inks
     new IntersectionObserver(([entry]) => { if (!entry.isIntersecting) stop() }).observe(body)
   })
 })

@@ -1,7 +1,7 @@
 // "Draw a digit": a grid of cells to draw in. A recurrent network reads it row by row; beside each row stand the state
 // after it and what the network then believes.
 RTX.part('widget-digits', (RTX) => {
-  const {el, likeliest} = RTX, N = 8, LATER = 700, TALL = 24
+  const {el, likeliest} = RTX, N = 8, LATER = 700, TALL = 24, FINE = 80
   const grid = () => Array.from({length: N}, () => new Float64Array(N))
   const clamp = (i) => Math.min(N - 1, Math.max(0, i))
   const percent = (p) => `${Math.round(100 * p)}\u00a0%`
@@ -50,7 +50,7 @@ RTX.part('widget-digits', (RTX) => {
       return el('tr', {role: 'row'}, Array.from({length: N}, (_, c) => cell(r, c)))
     }
     const help = 'Drawing of 8 rows of 8 cells. Arrows move, space draws, Shift and an arrow draw a line.'
-    const pad = el('table', {className: 'live-pad', role: 'grid', 'aria-label': help},
+    const pad = el('table', {className: 'live-pad', role: 'grid', 'aria-label': help, 'data-unkept': ''},
       el('tbody', {role: 'rowgroup'}, Array.from({length: N}, (_, r) => line(r))))
     // Mouse, pen and finger: the first cell decides whether the stroke draws or rubs out
     function paint(event) {
@@ -118,6 +118,14 @@ RTX.part('widget-digits', (RTX) => {
     }
     const example = () => show(scans[names[next++ % names.length]].map((row) => Float64Array.from(row, (v) => v / 16)))
     const head = (text) => el('p', {className: 'live-head'}, text)
+    // A link brings all inks, the greys too: multiples of 1/16 of a scan and of 3/10 beside a drawn cell, so of 1/80
+    const kept = RTX.keptDrawing('ink', N * N, 2 * FINE + 1,
+      () => scan.flatMap((row, r) => Array.from(row, (ink, c) => Math.round(FINE * ink) + (drawn[r][c] ? FINE + 1 : 0))),
+      (levels) => {
+        show(grid().map((row, r) => row.map((_, c) => levels[N * r + c] % (FINE + 1) / FINE)))
+        drawn.forEach((row, r) => row.forEach((_, c) => { row[c] = +(levels[N * r + c] > FINE) }))
+        read()
+      })
     body.append(
       el('div', {className: 'live-digit'},
         el('div', {}, head('draw here'), pad), el('div', {className: 'live-side'}, head('its state'), states),
@@ -125,7 +133,7 @@ RTX.part('widget-digits', (RTX) => {
       el('div', {className: 'live-buttons'},
         names.length ? RTX.button('An example', example) : null,
         RTX.button('Turn it over', () => show([...ink].reverse())), RTX.button('Clear', () => show(grid()))),
-      voice.element)
+      voice.element, kept)
     if (names.length) example()
     else read()
   })

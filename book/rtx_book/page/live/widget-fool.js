@@ -49,7 +49,17 @@ RTX.part('widget-fool', (RTX) => {
       show()
     }
     const add = (bit) => button(`Add ${bit}`, () => put([...bits, ...Array(times).fill(bit)]))
-    const shorter = button('', () => put(bits.slice(0, alone())))
+    const shorter = button('', () => {
+      put(bits.slice(0, alone()))
+      if (shorter.hidden) (copy.hidden ? line : copy).focus()
+    })
+    // What a link brings is, as what stood there at first, nobody's find
+    const kept = RTX.kept('bits', () => bits.join(''), (text) => {
+      const {bits: linked, fault} = bitsOf(text, mostFool)
+      if (fault) return false
+      given = linked.join('')
+      put(linked)
+    })
     const copy = button('Copy a link to this', share), address = el('input', {type: 'text', readOnly: true, hidden: true,
       className: 'fool-line', 'aria-label': 'The link, to be copied from here', 'data-unkept': ''})
     async function share() {
@@ -112,9 +122,11 @@ RTX.part('widget-fool', (RTX) => {
         }, own ? el('b', {}, String(own)) : null, el('small', {}, own ? ` of ${few ?? '?'}` : few ?? '?')))
       }
       const head = (scope, name) => el('th', {scope}, scope === 'row' ? [swatch(name), ' '] : null, name)
+      const focused = [...table.querySelectorAll('button')].indexOf(document.activeElement)
       table.replaceChildren(
         el('thead', {}, el('tr', {}, ['fool ↓, but not →', ...names].map((name) => head('col', name)))),
         el('tbody', {}, names.map((first) => el('tr', {}, head('row', first), names.map((second) => cell(first, second))))))
+      table.querySelectorAll('button')[focused]?.focus()
     }
     function told() {
       if (!bits.length) return 'No bits yet: type 0 and 1, or press a button.'
@@ -149,7 +161,7 @@ RTX.part('widget-fool', (RTX) => {
     function read(next) {
       bits = next
       believed = found.believed(bits)
-      if (bits.join('') !== given) found.look(bits, believed)  // what stood there is nobody's find
+      if (bits.join('') !== given) found.look(bits, believed)
       found.keep()
       show()
     }
@@ -159,7 +171,7 @@ RTX.part('widget-fool', (RTX) => {
     const keys = [add(1), add(0), how, button('Take one away', () => put(bits.slice(0, -1))), button('Clear', () => put([])), shorter, copy]
     body.append(el('div', {className: 'live-controls fool-pair'}, who), goal, tape,
       el('div', {className: 'live-buttons fool-keys'}, keys), address, cards, voiced.element,
-      el('label', {className: 'fool-field'}, el('span', {}, 'Bits'), line),
+      kept, el('label', {className: 'fool-field', 'data-unkept': ''}, el('span', {}, 'Bits'), line),
       el('div', {className: 'fool-box', tabIndex: 0, role: 'group', 'aria-label': 'Your shortest rows for each pair'}, table))
     put(bitsOf(given).bits)
   })

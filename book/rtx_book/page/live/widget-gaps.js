@@ -81,17 +81,22 @@ RTX.part('widget-gaps', (RTX) => {
       show()
       strip.children[t].focus()
     }
-    function read() {
+    function read(others = []) {
       typed = (input.value.match(/_+|[\p{L}\p{N}]+(?:['’][\p{L}]+)?|[^\s\p{L}\p{N}_]/gu) || []).slice(0, most)
         .map((word) => word.startsWith(GAP) ? GAP : word)
-      hidden = new Set([...typed.keys()].filter((t) => typed[t] === GAP))
+      hidden = new Set([...typed.keys()].filter((t) => typed[t] === GAP || others.includes(t)))
       show()
     }
+    const kept = RTX.kept('hidden', () => gaps().filter((t) => typed[t] !== GAP).join('_'), (text) => {
+      const places = text.split('_').filter(Boolean)
+      if (!places.every((t) => /^\d+$/.test(t) && t < typed.length)) return false
+      read(places.map(Number))
+    })
     body.append(
       el('label', {className: 'gaps-label'}, el('span', {}, 'Your words, _ for a gap'), input), strip, note, guesses,
       el('div', {className: 'live-buttons'}, together, inTurn, Object.entries(examples).map(([name, put]) =>
         button(name, () => { input.value = put; read() }))),
-      filled, told.element)
+      filled, told.element, kept)
     read()
   })
 })

@@ -9,6 +9,11 @@ RTX.part('widget-gates', (RTX) => {
   }
   const KEEPERS = {lstm: 'forget gates', gru: 'update gates'}
   const PLACES = {lstm: ['x', 'i', 'f', 'o', 'g', 'c', 'h'], gru: ['x', 'r', 'z', 'n', 'h']}
+  // The parts of a kept text as a pattern parts each; null where one does not fit
+  function parted(text, pattern) {
+    const found = text.split('_').filter(Boolean).map((part) => pattern.exec(part)?.slice(1))
+    return found.every(Boolean) ? found : null
+  }
   const percent = (share) => `${(100 * share).toFixed(share < 0.0995 && share > 0 ? 1 : 0)}\u00a0%`
 
   const BRIEF = ['x', 'f', 'c'], PLAIN = {x: 'heard', f: 'gate', c: 'memory'}
@@ -125,6 +130,30 @@ RTX.part('widget-gates', (RTX) => {
     const pulse = RTX.range('height', Array.from({length: 41}, (_, k) => (k - 20) / 20), 20, (v) => { set(at.t, 'x', v); tell() }, two)
     const gate = RTX.range('how far open', Array.from({length: 101}, (_, k) => k / 100), 100,
       (v) => { set(at.t, isGate(at.name) ? at.name : RTX.GATED[kind].keep, v); tell() }, two)
+    // They follow the chosen cell; what was set is kept cell by cell
+    for (const {input} of [pulse, gate]) input.dataset.unkept = ''
+    const kept = [
+      RTX.kept('pulses', () => x.flatMap((v, t) => v ? `${t + 1}-${Math.round(20 * v) + 20}` : []).join('_'), (text) => {
+        const set = parted(text, /^(\d+)-(\d+)$/)
+        if (!set?.every(([t, k]) => t >= 1 && t <= T && k <= 40)) return false
+        x.fill(0)
+        for (const [t, k] of set) x[t - 1] = (k - 20) / 20
+        show()
+      }),
+      RTX.kept('hands', () => Object.entries(hands).flatMap(([one, held]) => Object.entries(held).map(([where, v]) =>
+        `${one}-${where.replace(' ', '-')}-${Math.round(100 * v)}`)).join('_'), (text) => {
+        const set = parted(text, /^(lstm|gru)-(\d+)-([a-z])-(\d+)$/)
+        if (!set?.every(([one, t, name, v]) => t < T && RTX.GATED[one].gates.includes(name) && v <= 100)) return false
+        for (const one in hands) hands[one] = {}
+        for (const [one, t, name, v] of set) hands[one][key(+t, name)] = v / 100
+        show()
+      }),
+      RTX.kept('chosen', () => `${at.t + 1}-${at.name}`, (text) => {
+        const [[t, name] = []] = parted(text, /^(\d+)-([a-z])$/) || []
+        if (!(t >= 1 && t <= T) || !places().includes(name) || (name !== 'x' && !isGate(name))) return false
+        at = {t: t - 1, name}
+        show()
+      })]
     const biases = Array.from({length: 33}, (_, k) => k / 4), place = el('strong'), words = el('p', {className: 'live-task'})
     const say = (b) => {
       const keep = 1 / (1 + Math.exp(-b)), half = RTX.halfLife(keep)
@@ -147,7 +176,7 @@ RTX.part('widget-gates', (RTX) => {
     const handsOff = reset('Hands off', () => { hands[kind] = {} })
     const keep = reset('Keep everything', () => all(RTX.GATED[kind].keep, 1)), none = reset('No pulses', () => x.fill(0))
     if (brief) body.append(el('div', {className: 'live-controls'}, keeping), el('div', {className: 'live-gates live-gates-brief'}, grid),
-      el('div', {className: 'live-buttons'}, handsOff, keep, none), voice.element)
+      el('div', {className: 'live-buttons'}, handsOff, keep, none), voice.element, ...kept)
     else body.append(
       el('div', {className: 'live-controls'},
         RTX.radios('cell', NAMES, kind, (v) => {
@@ -164,7 +193,7 @@ RTX.part('widget-gates', (RTX) => {
           voice.say(`${place.textContent} by the weights. ${summary()}`)
         }),
         handsOff, keep, none),
-      voice.element)
+      voice.element, ...kept)
     build()
     show()
   })

@@ -46,7 +46,7 @@ RTX.part('widget-guess', (RTX) => {
     function show() {
       const over = at >= text.length
       open.textContent = text.slice(0, at).join('')
-      gap.hidden = field.disabled = help.disabled = over
+      gap.hidden = field.readOnly = help.disabled = over  // the field keeps the focus
       rest.textContent = '·'.repeat(Math.max(0, text.length - at - 1))
       next.disabled = passage + 1 >= passages.length
       tells.textContent = over ? 'The passage is done.' : `${many(text.length - at, 'character')} to go. This is guess ${tried.size + 1}.`

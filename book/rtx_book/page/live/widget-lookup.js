@@ -153,7 +153,8 @@ RTX.part('widget-lookup', (RTX) => {
 
     const table = el('table', {className: 'lookup-answers'}), words = el('p', {className: 'live-task'})
     const look = (t) => { now.at = t; show() }
-    const slider = el('input', {type: 'range', min: 1, step: 1, autocomplete: 'off', oninput: () => look(slider.value - 1)})
+    const slider = el('input', {type: 'range', min: 1, step: 1, autocomplete: 'off', 'aria-label': 'Place',
+      oninput: () => look(slider.value - 1)})
     const place = el('output', {'aria-live': 'off'})
     const hint = el('p', {className: 'live-task', id: RTX.id('lookup')},
       'A letter with a digit behind it is a pair; a letter alone asks for its digit.')

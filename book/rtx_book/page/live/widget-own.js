@@ -18,9 +18,12 @@ RTX.part('widget-own', (RTX) => {
     }})
     const file = el('input', {type: 'file', accept: 'text/*,.md,.tex,.csv', 'data-unkept': '', onchange: async () => {
       if (!file.files.length) return
-      field.value = await file.files[0].text()
-      begin()
-    }})
+      try {
+        const read = await file.files[0].slice(0, 4 * RTX.ownMost + 8).text()  // a character has up to four bytes
+        field.value = read.slice(0, 2 * RTX.ownMost + 1)
+        begin()
+      } catch { voiced.say('This file could not be read.') }
+    }, onclick: () => { file.value = '' }})  // the same file may be chosen again
     const training = RTX.training(body, {parts: RTX.OWN, serve: (RTX, port, inPage) => RTX.ownTrainer(port, inPage),
       begins: () => text.fault ? null : 'It reads your text, here; nothing is sent anywhere.',
       asks: () => ({...now, ids: text.ids, vocabulary: text.symbols.length}), take, draw, voice: voiced})

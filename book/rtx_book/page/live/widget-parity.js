@@ -41,7 +41,8 @@ RTX.part('widget-parity', (RTX) => {
       beyond = at === bits.length
     }
     const flip = (at) => { if (at <= bits.length) write(1 - bits[at - 1], at) }
-    const step = el('input', {type: 'range', min: 1, step: 1, autocomplete: 'off', oninput: () => look_at(+step.value)})
+    const step = el('input', {type: 'range', min: 1, step: 1, autocomplete: 'off', 'aria-label': 'Step',
+      oninput: () => look_at(+step.value)})
     const count = el('output', {'aria-live': 'off'}), words = el('p', {className: 'live-task'})
     const place = el('div', {className: 'live-controls'},
       el('label', {className: 'live-range'}, el('span', {}, 'Step'), step, count), button('Flip this bit', () => flip(now.at)))

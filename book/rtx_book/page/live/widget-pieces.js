@@ -16,7 +16,11 @@ RTX.part('widget-pieces', (RTX) => {
     const strip = el('div', {className: 'pieces-strip', tabIndex: 0, role: 'region', 'aria-label': 'The pieces; scrolls'})
     const tells = el('p', {className: 'live-task'}), sums = el('p', {className: 'live-task pieces-sums'})
     const place = el('input', {type: 'range', min: 0, max: 0, step: 1, autocomplete: 'off', oninput: () => show()})
-    const step = (by) => () => { place.value = +place.value + by; show() }
+    const step = (by) => ({target}) => {
+      place.value = +place.value + by
+      show()
+      if (target.disabled) place.focus()
+    }
 
     // A piece's bytes, and as a text; bytes that are no whole characters are written in hexadecimal.
     function read(id) {

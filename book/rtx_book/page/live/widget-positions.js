@@ -35,7 +35,7 @@ RTX.part('widget-positions', (RTX) => {
       [name, new SchemeTransformer(weights, {positions: schemes[name], heads})]))
     const draw = RTX.random(Date.now()), told = voice('live-aside')
     let name = Object.keys(made)[0], reach = Infinity, first = 0, query = 0, head = 'best', ticket = 0, out = null
-    let ids = Array.from({length: 24}, () => draw.below(16)), strange = '', testing = false
+    let ids = [], strange = '', testing = false
     const curves = new Map()
 
     const typed = el('textarea', {rows: 2, className: 'positions-typed', spellcheck: false, autocomplete: 'off',
@@ -44,6 +44,13 @@ RTX.part('widget-positions', (RTX) => {
     const place = range('position', Array.from({length: MOST}, (_, i) => i), 0, (i) => { query = Math.min(i, ids.length - 1); look() },
       (i) => out ? sentence(Math.min(i, ids.length - 1)) : String(i))
     place.label.classList.add('positions-place')
+    place.input.dataset.unkept = ''
+    // How far it goes the sequence says, which a link brings first and which may still be read
+    const kept = RTX.kept('position', () => query < ids.length - 1 ? String(query) : '', (text) => {
+      if (!/^\d*$/.test(text) || text >= ids.length) return false
+      query = text ? +text : ids.length - 1
+      if (out?.logits.length === ids.length * out.V) { place.set(query); look() }
+    })
     const strip = el('div', {className: 'positions-strip', 'aria-hidden': 'true', onclick: (event) => {
       const cell = event.target.closest('[data-i]')
       if (cell) { query = +cell.dataset.i; place.set(query); look() }
@@ -103,8 +110,8 @@ RTX.part('widget-positions', (RTX) => {
         if (mine !== ticket) return
       }
     }
-    function fresh(L) {
-      ids = Array.from({length: L}, () => draw.below(16))
+    function fresh(L, chance = draw) {
+      ids = Array.from({length: L}, () => chance.below(16))
       typed.value = ids.map(sign).join('')
       strange = ''
       query = L - 1
@@ -125,7 +132,8 @@ RTX.part('widget-positions', (RTX) => {
       const key = [name, reach < MOST ? `window ${reach}` : '', first ? `from ${first}` : ''].filter(Boolean).join(', ')
       const L = Math.max(ids.length, lag + 1), kind = schemes[name], model = made[name], asks = {first, window: reach}
       const right = new Float64Array(L)
-      testing = tests.disabled = true
+      testing = true
+      tests.setAttribute('aria-disabled', 'true')  // it keeps the focus
       try {
         for (let n = 1; n <= TESTS; n++) {
           const x = Array.from({length: L}, () => draw.below(16)), steps = model.slowly(x, asks)
@@ -136,7 +144,8 @@ RTX.part('widget-positions', (RTX) => {
           tests.textContent = `${n} of ${TESTS}`
         }
       } finally {
-        testing = tests.disabled = false
+        testing = false
+        tests.removeAttribute('aria-disabled')
         tests.textContent = `Test ${TESTS} fresh sequences`
       }
       plotted(key, kind, right, L)
@@ -172,7 +181,7 @@ RTX.part('widget-positions', (RTX) => {
       counted, plot,
       el('div', {className: 'live-controls'},
         range('window', WINDOWS, 0, (size) => { reach = size; run() }, (size) => size < MOST ? `${size} symbols` : 'all').label,
-        range('count from', FIRST, 0, (at) => { first = at; run() }).label, asked), told.element)
-    return fresh(24)
+        range('count from', FIRST, 0, (at) => { first = at; run() }).label, asked), told.element, kept)
+    return fresh(24, RTX.random(0))  // the same in every visit, so that a link tells what differs
   })
 })

@@ -111,6 +111,13 @@ RTX.part('widget-pulses', (RTX) => {
       where = RTX.range('at step', Array.from({length: now.T}, (_, k) => k + 1), now.at - 1, (t) => { now.at = t; show() })
       places.replaceChildren(where.label)
     }
+    const kept = RTX.kept('placed', () => Object.entries(placed).map(([t, v]) => v === 1 ? t : `${t}-${Math.round(v * 100)}`).join('_'),
+      (text) => {
+        const parts = text.split('_').filter(Boolean).map((part) => /^(\d{1,4})(?:-(-?[1-9]\d{0,2}))?$/.exec(part))
+        if (!parts.every((part) => part && part[1] >= 1 && part[1] <= Math.max(...lengths))) return false
+        placed = Object.fromEntries(parts.map(([, t, v = 100]) => [+t, v / 100]))
+        show(true)
+      })
     const held = RTX.check('held up by a bias of 1', false, (on) => { now.bias = on ? 1 : 0; show(true) })
     const long = RTX.select('steps', Object.fromEntries(lengths.map((T) => [T, String(T)])), now.T, (T) => {
       now.T = +T
@@ -125,7 +132,7 @@ RTX.part('widget-pulses', (RTX) => {
       el('div', {className: 'live-buttons'},
         RTX.button('Pulse up', () => put(1)), RTX.button('Pulse down', () => put(-1)), RTX.button('No pulse here', () => put(0)),
         RTX.button('Clear all', () => { placed = {}; show(true) })),
-      voice.element)
+      voice.element, kept)
     aim()
     show(true)
     new ResizeObserver(() => requestAnimationFrame(draw)).observe(body)

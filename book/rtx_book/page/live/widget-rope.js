@@ -95,16 +95,21 @@ RTX.part('widget-rope', (RTX) => {
     const rope = RTX.ropePicture({now, noise, trained, set, stop: () => stop()}), {draw, valueOf} = rope
 
     // ---- who does not drag: the rope is pulled in a second, or at once for who wants no motion
-    let pulling = 0
-    const stop = () => cancelAnimationFrame(pulling)
+    let pulling = 0, goal = {}
+    const stop = () => {
+      cancelAnimationFrame(pulling)
+      goal = {}
+    }
     function pull(what, to) {
       stop()
       if (RTX.still()) { set(what, to); return }
       const from = valueOf(what), begun = performance.now()
+      goal = {[what]: to}
       const on = () => {
         const t = Math.min(1, (performance.now() - begun) / PULL)
         set(what, from + (to - from) * t * t * (3 - 2 * t))
         if (t < 1) pulling = requestAnimationFrame(on)
+        else goal = {}
       }
       on()
     }
@@ -140,10 +145,23 @@ RTX.part('widget-rope', (RTX) => {
       }
       write()
     })
+    // A link brings both handles where they are, or will be at the end of a pull
+    const pulled = RTX.kept('pulled', () => {
+      const {word: letters = now.letters, pause: noise = now.pause} = goal
+      return letters === now.typed.length && noise === pause ? '' : `${letters}-${noise}`
+    }, (text) => {
+      const [, letters, noise] = /^(\d+)-(\d+)$/.exec(text) || [null, now.typed.length, pause]
+      if (text && !(letters <= MOST.word && noise <= MOST.pause && `${+letters}-${+noise}` === text)) return false
+      stop()
+      cut(+letters)
+      now.pause = +noise
+      draw()
+      write()
+    })
     body.append(
       el('div', {className: 'live-buttons rope-buttons'}, el('label', {className: 'rope-field'}, el('span', {}, 'A word'), field),
         button('Pull the pause', end('pause')), button('Pull the word', end('word')), button('Let go', release)),
-      note, rope.svg, el('ul', {className: 'rope-lanes'}, rows.map(({row}) => row)), carries, voiced.element)
+      note, rope.svg, el('ul', {className: 'rope-lanes'}, rows.map(({row}) => row)), carries, voiced.element, pulled)
     read()
     new ResizeObserver(() => requestAnimationFrame(rope.measure)).observe(body)
     rope.measure()

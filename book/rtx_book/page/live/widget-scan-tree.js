@@ -54,6 +54,7 @@ RTX.part('widget-scan-tree', (RTX) => {
       at = {row: made - 1, t: chain.length - 1}
       show()
       const full = rows[made - 1].filter(({from}) => from === 1).length
+      if (next.disabled) again.focus()
       voice.say(`Round ${made - 1} joined boxes ${2 ** (made - 2)} apart. ${full} of ${chain.length} boxes now begin at step 1.`)
     }
     const next = RTX.button('Next round', round)
@@ -77,10 +78,17 @@ RTX.part('widget-scan-tree', (RTX) => {
       table.append(el('tr', {}, el('th', {scope: 'row'}, row ? `round ${row}` : 'steps'), boxes[row].map((one) => el('td', {}, one))))
     }
     const weight = RTX.range('recurrent weight u', weights, weights.indexOf(u), (v) => { u = v; show(); voice.say(describe(), false) }, two)
+    // The rounds that are made, and the box that is open
+    const kept = RTX.kept('round', () => `${made - 1}-${at.row}-${at.t + 1}`, (text) => {
+      const [, rounds, row, t] = /^(\d+)-(\d+)-(\d+)$/.exec(text) || []
+      if (!(rounds < total && +row <= +rounds && t >= 1 && t <= chain.length)) return false
+      made = +rounds + 1
+      choose(+row, t - 1)
+    })
     body.append(el('div', {className: 'live-controls'}, weight.label),
       el('div', {className: 'live-tree'}, el('table', {},
         el('thead', {}, el('tr', {}, el('th', {scope: 'row'}, 'z'), inputs.map((one) => el('td', {}, one)))), table)),
-      el('div', {className: 'live-buttons'}, next, again), told, voice.element)
+      el('div', {className: 'live-buttons'}, next, again), told, voice.element, kept)
     show()
   })
 })

@@ -4,7 +4,7 @@ RTX.part('widget-scores', (RTX) => {
   const FAR = 4, FINE = 20  // scores from -4 to 4 in steps of 1/20
   const steps = Array.from({length: 2 * FAR * FINE + 1}, (_, i) => i / FINE - FAR)
   const place = (score) => Math.max(0, Math.min(steps.length - 1, Math.round((score + FAR) * FINE)))
-  const short = (x) => x === 0 ? '0' : x < 0.001 ? x.toExponential(0) : x.toPrecision(2)
+  const short = (x) => x === 0 ? '0' : x < 0.001 ? x.toExponential(0) : x < 99.5 ? x.toPrecision(2) : x.toFixed(0)
 
   // options: scores, of standard deviation near 1; width, the K at the start
   RTX.widget('scores', (body, {scores, width}) => {

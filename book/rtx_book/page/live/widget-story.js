@@ -27,8 +27,10 @@ RTX.part('widget-story', (RTX) => {
         : all.some((one) => one.length > length) ? `A sentence has at most ${length} words.` : ''
     }
     function read() {
-      const typed = lines(), sentences = typed.map(parts), fault = faultOf(sentences)
-      story.setAttribute('aria-invalid', String(Boolean(fault)))
+      const typed = lines(), sentences = typed.map(parts), asked = parts(question.value), fault = faultOf(sentences)
+      const odd = (one) => one.length > length || one.some((word) => !(ids.get(word.toLowerCase()) > 0))
+      story.setAttribute('aria-invalid', String(!sentences.length || sentences.length > memory || sentences.some(odd)))
+      question.setAttribute('aria-invalid', String(!asked.length || odd(asked)))
       said.textContent = fault ? `${fault} The last valid input is shown.` : ''
       news = said.textContent
       if (!fault) show(typed, sentences)

@@ -30,6 +30,7 @@ RTX.part('widget-train', (RTX) => {
     const clear = RTX.button('Forget earlier runs', () => {
       old.splice(0).forEach(charts.drop)
       draw()
+      reset.focus()
       voice.say('Earlier runs are forgotten.')
     })
     // A change that needs new networks; training goes on with them

@@ -11,10 +11,13 @@ RTX.part('widget-tune', (RTX) => {
     let given = [], written = [], logits = null, working = 0, context = null, playing = null, ticking = 0
 
     // ---- the model
-    function begin() {
-      stop()
+    function rest() {
       clearTimeout(working)
       working = 0
+    }
+    function begin() {
+      stop()
+      rest()
       given = now.tune === OWN ? [] : tunes[+now.tune]
       written = []
       own.hidden = now.tune !== OWN
@@ -119,12 +122,23 @@ RTX.part('widget-tune', (RTX) => {
     // ---- the reader's own beginning: two frames a press, over nothing
     const own = el('div', {className: 'live-buttons live-keys', role: 'group', 'aria-label': 'Your own notes'},
       KEYBOARD.map((key) => button(roll.named(key), () => {
+        rest()
         given = [...given, [key], [key]]
         written = []
         draw()
         voice.say(`${roll.named(key)}. ${given.length} frames stand there.`)
       })),
-      button('Take back', () => { given = given.slice(0, -2); written = []; draw(); tell() }))
+      button('Take back', () => { rest(); given = given.slice(0, -2); written = []; draw(); tell() }))
+    const notes = () => now.tune === OWN ? given.filter((_, t) => t % 2).map(([key]) => KEYBOARD.indexOf(key)).join('') : ''
+    const kept = RTX.kept('notes', notes, (text) => {
+      if (text === notes()) return true
+      if (now.tune !== OWN || !/^[0-7]{0,256}$/.test(text)) return false
+      rest()
+      given = [...text].flatMap((i) => [[KEYBOARD[i]], [KEYBOARD[i]]])
+      written = []
+      draw()
+      tell()
+    })
 
     const choices = Object.fromEntries([...tunes.map((_, i) => [i, `tune ${i + 1}`]), [OWN, 'your own notes']])
     body.append(  // what is heard and seen stands above the fold
@@ -136,7 +150,7 @@ RTX.part('widget-tune', (RTX) => {
         range('Temperature', TEMPERATURES, TEMPERATURES.indexOf(now.temperature), (value) => { now.temperature = value }).label,
         range('Window M', WINDOWS, WINDOWS.indexOf(window), (value) => { now.window = value },
           (value) => value === window ? `${value}, as in training` : String(value)).label),
-      voice.element)
+      voice.element, kept)
     begin()
     new IntersectionObserver(([entry]) => { if (!entry.isIntersecting) stop() }).observe(body)
   })

@@ -18,7 +18,8 @@ RTX.part('widget-window', (RTX) => {
       oninput: () => use(known(field.value)),
     })
     const pick = (t) => { at = t; draw() }
-    const where = el('input', {type: 'range', min: 0, max: MOST - 1, step: 1, autocomplete: 'off', oninput: () => pick(+where.value)})
+    const where = el('input', {type: 'range', min: 0, max: MOST - 1, step: 1, autocomplete: 'off', 'aria-label': 'Position',
+      oninput: () => pick(+where.value)})
     const spot = el('output', {'aria-live': 'off'})
     const other = button('Another letter here', () => {
       const next = [...ids]

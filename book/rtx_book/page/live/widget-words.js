@@ -58,6 +58,7 @@ RTX.part('widget-words', (RTX) => {
         const lost = strange.length ? `It knows no such word: ${strange.join(', ')}. ` : ''
         says.textContent = lost +
           'Type number words, from zero to nine hundred ninety nine, with commas between numbers.'
+        later = setTimeout(() => told.say(says.textContent), 1200)
         return
       }
       const out = made[chosen].write(known.map((word) => ids.get(word)), {start: target.indexOf('<start>'),

@@ -17,7 +17,7 @@ RTX.part('widget-write', (RTX) => {
     const now = {name: names[0], layer: 0, head: 'all', shows: 'looks', at: -1, temperature: 0.8}
     const written = new Set()  // places of what the model itself wrote
     const said = voice(), random = RTX.random(Date.now())
-    let reading, endReading = () => {}, endComparing = () => {}, pausing = 0, timer = 0, left = 0
+    let wanted = '', reading, endReading = () => {}, endComparing = () => {}, pausing = 0, timer = 0, left = 0
 
     // --- what the reader sees
     const area = el('textarea', {
@@ -28,7 +28,14 @@ RTX.part('widget-write', (RTX) => {
       const place = event.target.dataset?.place
       if (place !== undefined) look(+place)
     }})
-    const place = el('input', {type: 'range', min: 0, max: 0, step: 1, autocomplete: 'off', oninput: () => look(+place.value)})
+    const place = el('input', {type: 'range', min: 0, max: 0, step: 1, autocomplete: 'off', 'data-unkept': '',
+      oninput: () => look(+place.value)})
+    // How far it goes is known once the text is read: what a link wants waits for that
+    const kept = RTX.kept('character', () => wanted || (isRead() && now.at < reading.rows.length - 1 ? String(now.at) : ''), (text) => {
+      if (!/^\d*$/.test(text) || text >= reading.text.length) return false
+      wanted = text
+      if (isRead()) arrive()
+    })
     const bars = el('ol', {className: 'live-write-bars', 'aria-label': 'What it expects next'})
     const tells = el('p', {className: 'live-task'}), next = el('p', {className: 'live-write-head'})
     const table = el('table', {className: 'live-write-table'})
@@ -43,13 +50,19 @@ RTX.part('widget-write', (RTX) => {
       if (heads) controls.looks.replaceChildren(...pickers(reading.model.blocks.length, heads), shows)
       follow()
     }
+    const isRead = () => reading.rows.length === reading.text.length
+    function arrive() {
+      look(wanted ? +wanted : reading.rows.length - 1)
+      wanted = ''
+    }
     function follow() {
       endReading()
+      wanted = ''
       endComparing()
       reading.begin(area.value)
       endReading = slices(() => reading.step(), () => {
         place.max = Math.max(0, reading.rows.length - 1)
-        look(reading.rows.length - 1)
+        arrive()
         clearTimeout(pausing)
         pausing = setTimeout(() => { tell(); compare() }, timer ? 2 * PAUSE : PAUSE)
       })
@@ -140,6 +153,7 @@ RTX.part('widget-write', (RTX) => {
       more.textContent = 'Continue'
     }
     function write() {
+      if (!isRead()) { timer = setTimeout(write, 30); return }  // what comes next is known at the end only
       const r = reading.rows.at(-1)
       if (!r || !left || reading.rows.length >= MOST) {
         halt()
@@ -188,11 +202,11 @@ RTX.part('widget-write', (RTX) => {
     body.append(...[  // what is drawn stands above the fold
       el('label', {className: 'live-write-field'}, el('span', {}, 'Your text'), area), strip,
       el('label', {className: 'live-range live-write-place'}, el('span', {}, 'Character'), place),
-      el('div', {className: 'live-controls'}, choice, memory?.label),
+      el('div', {className: 'live-controls'}, memory?.label, choice),  // so a link moves the memory, which chooses its model, first
       el('div', {className: 'live-buttons'}, more, again,
         range('Temperature', TEMPERATURES, TEMPERATURES.indexOf(now.temperature), (value) => { now.temperature = value }).label),
       controls.looks,
-      tells, next, bars, remembers && table, said.element].filter(Boolean))
+      tells, next, bars, remembers && table, said.element, kept].filter(Boolean))
     use(now.name)
   })
 })

@@ -151,7 +151,7 @@ RECIPES = [
     _at("jsb", "lstm", "LSTM", "lstm", _LSTM, 1e-2),
     _at("jsb", "tcn", "TCN", "tcn", _TCN, 6e-2),
     _at("ptb-word", "r-transformer", "R-Transformer of the authors' size", "r-transformer", _AUTHORS, 6e-3),
-    _at("pixel-mnist", "r-transformer", "R-Transformer", "r-transformer", _NARROW, 3e-3),
+    _at("pixel-mnist", "r-transformer", "R-Transformer", "r-transformer", _NARROW, 1e-2),
     *(_xl(memory) for memory in (0, 16, 32, 64, 128)),
     _xl(0, "-equal-time", " at equal time", equal_time="shakespeare-xl-64"),
     # The same for longer: what a step more is worth falls, and so the price of the memory does.

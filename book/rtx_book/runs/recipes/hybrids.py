@@ -1,4 +1,4 @@
-"""Recipes of the chapter on looking up and keeping track: stacks of layers that mix, on parity and on recall."""
+"""Recipes of the chapter on looking up and keeping track: stacks of layers that mix, on parity, recall and copying."""
 
 import json
 from pathlib import Path
@@ -16,19 +16,23 @@ DEEPER: dict[str, tuple[str, list[str]]] = _TABLE["deeper"]
 
 SEEDS = tuple(range(20))
 
-# On parity no convolution stands in front of a mixer, and of those with one of their own only Griffin's block keeps it;
-# on recall one stands in front of each. "convolved-rnn" is the same on both.
+# On parity and in copying no convolution stands in front of a mixer, and of those with one of their own only Griffin's
+# block keeps it; on recall one stands in front of each. "convolved-rnn" is the same on all.
 _BARE = ("mamba-signed", "delta-net-2")
 _TASKS: dict[str, dict[str, Any]] = {
     "parity": {"task_arguments": {"length": 40}, "elsewhere": {"T = 256": {"length": 256}}},
     "recall": {"task_arguments": {"pairs": 8, "length": 48}, "elsewhere": {"T = 96": {"length": 96}}},
+    "copy": {"task_arguments": {"delay": 30, "length": 5}, "elsewhere": {"pause of 60": {"delay": 60}}},
 }
+
+_BOTH, COPYING = ("parity", "recall"), ("attention", "rnn", "attention-rnn", "rnn-attention")
 
 # Each has the rate of the least median loss on "valid" over three seeds of its own, or 0.01 where that comes within
 # 0.001 nats of it (tuning.returned): 0.01 where nothing else stands here.
 _RATES = dict.fromkeys(("hybrid-parity-attention", "hybrid-parity-griffin-attention"), 3e-3)
 _RATES |= {f"hybrid-recall-{below}-attention": 3e-3 for below in ("rnn", "mamba", "griffin")}
-_RATES |= {f"hybrid-deep-{task}-highest-of-four": 3e-3 for task in _TASKS}
+_RATES |= {f"hybrid-deep-{task}-highest-of-four": 3e-3 for task in _BOTH}
+_RATES |= {f"hybrid-copy-{mixture}": 3e-3 for mixture in ("attention", "attention-rnn", "rnn-attention")}
 _RATES |= dict.fromkeys(("hybrid-recall-attention-delta", "hybrid-long-recall-rnn-attention"), 3e-3)
 
 
@@ -44,6 +48,6 @@ def _hybrid(task: str, mixture: str, kind: str = "", steps: int = 600) -> Recipe
     return Recipe(name, f"{about} on {task}", "mixers", task, steps, lr=_RATES.get(name, 1e-2), **how)
 
 
-RECIPES = [_hybrid(task, mixture) for task in _TASKS for mixture in MIXTURES]
-RECIPES += [_hybrid(task, "rnn-attention", "long-", 3000) for task in _TASKS]
-RECIPES += [_hybrid(task, mixture, "deep-") for task in _TASKS for mixture in DEEPER]
+RECIPES = [_hybrid(task, mixture) for task in _TASKS for mixture in (COPYING if task == "copy" else MIXTURES)]
+RECIPES += [_hybrid(task, "rnn-attention", "long-", 3000) for task in _BOTH]
+RECIPES += [_hybrid(task, mixture, "deep-") for task in _BOTH for mixture in DEEPER]
