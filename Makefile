@@ -12,7 +12,8 @@ GPU_PYTHON ?=
 GPU_DEVICE ?= cuda
 GPU_OUT ?= _build/gpu
 export RTX_DOWNLOAD STRICT
-export PYTHONUTF8 := 1 # whatever the locale
+# Whatever the locale. (A comment behind the value would leave a blank in it.)
+export PYTHONUTF8 := 1
 
 # The data that the chapters use where they find it; `make data TRY=` fails where one file cannot be had.
 TRY := --try

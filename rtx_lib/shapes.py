@@ -35,8 +35,8 @@ def expect(x: object, shape: Sizes, name: str = "x", *, like: Tensor | None = No
     if not isinstance(x, Tensor):
         raise ValueError(f"{name} must be a tensor of shape {form}, got {type(x).__name__}")
     got = tuple(x.shape)
-    sizes = list(zip(wanted, got, strict=False))
-    if len(got) != len(wanted) or any(not isinstance(size, str | torch.SymInt) and size != n for size, n in sizes):
+    sizes = [(size, n) for size, n in zip(wanted, got, strict=False) if not isinstance(size, Tensor | torch.SymInt)]
+    if len(got) != len(wanted) or any(not isinstance(size, str) and size != n for size, n in sizes):
         raise ValueError(f"{name} must have shape {form}, got {got}")
     if any(isinstance(size, str) and size != "M" and n < 1 for size, n in sizes):
         raise ValueError(f"{name} must have shape {form} with every size at least 1, got {got}")

@@ -185,4 +185,4 @@ def mlstm(
         fade, write = torch.cat([first, most[..., :-1]], 2) - most, torch.exp(entries - most).to(q.dtype)
         o, memory = matrix_recurrence(q, write[..., None] * k, v, log_decay=fade.to(q.dtype), state=memory)
     h = mlstm_output(o, levels, eps).to(dtype)
-    return h, (memory[..., :-1].clone(), memory[..., -1].clone(), levels[:, :, -1].to(c.dtype))
+    return h, (memory[..., :-1].clone(), memory[..., -1].clone(), levels[:, :, -1].to(c.dtype, copy=True))

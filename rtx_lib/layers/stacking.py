@@ -58,7 +58,8 @@ def run_fused(
     """All layers and directions in ``torch.lstm`` or ``torch.gru``, after a change of each weight if asked for.
 
     On a GPU this is cuDNN, which keeps what the backward pass needs only if told to train. Where our weights lie
-    apart, it copies them together in each call and would warn that this costs memory. Of a state it takes no views.
+    apart, it copies them together in each call and would warn that this costs memory. It takes a state
+    in one piece of memory only.
 
     Of ids (B, T) it reads the columns of the first matrices, through identities in place of these.
     """

@@ -162,13 +162,13 @@ class Lag:
 
     vocabulary = input_size = output_size = 16
     batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
-    loss, metrics, _draw = symbol_loss, symbol_metrics, draw_symbols
+    loss, metrics, draw_symbols = symbol_loss, symbol_metrics, draw_symbols
 
     def __init__(self, length: int, *, lag: int = 5) -> None:
         expect_each(lag=lag, length=(length, lag + 1))
         self.length, self.lag = length, lag
         self.name = f"lag-{self.length}" + ("" if self.lag == 5 else f"-{self.lag}x{self.vocabulary}")
-        self.splits = Rows(draw=self._draw, lay_out=self._label)
+        self.splits = Rows(draw=self.draw_symbols, lay_out=self._label)
 
     def baselines(self) -> dict[str, float]:
         """{"uniform guess": 1/16, an accuracy, "uniform guess loss": ln 16, in nats}."""
@@ -223,7 +223,7 @@ class WindowOrder:
 
     vocabulary = input_size = 6
     batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
-    loss, metrics, _draw = symbol_loss, symbol_metrics, draw_symbols
+    loss, metrics, draw_symbols = symbol_loss, symbol_metrics, draw_symbols
 
     def __init__(self, length: int, *, window: int = 5, question: str = "product") -> None:
         expect_each(question=(question, QUESTIONS), window=window, length=(length, window))
@@ -232,7 +232,7 @@ class WindowOrder:
         self._table = _tables()[question]
         self._start = 0 if question == "product" else 2  # the state before the first symbol
         self.output_size = len(self._table)
-        self.splits = Rows(draw=self._draw, lay_out=self._label)
+        self.splits = Rows(draw=self.draw_symbols, lay_out=self._label)
 
     def baselines(self) -> dict[str, float]:
         """{"uniform guess", "bag of the window"}, shares of right answers, and {"uniform guess loss"} in nats."""

@@ -109,7 +109,7 @@ def chances(counts: Mapping[str, int], symbols: int) -> dict[str, float]:
 
 
 def perplexity(loss: float) -> float:
-    """e to a mean loss; infinite where that is no number, as of a model that has diverged."""
+    """e to a mean loss; infinite where no float can hold it, as of a model that has diverged."""
     return math.inf if loss > 709 else math.exp(loss)
 
 

@@ -61,13 +61,13 @@ class Parity:
     """
 
     vocabulary = input_size = output_size = 2
-    batch, batches, _draw = draw_batch, run_through, draw_symbols  # methods, written once in splits.py and windows.py
+    batch, batches, draw_symbols = draw_batch, run_through, draw_symbols  # methods, written once; pickle asks for names
     loss, metrics, baselines = symbol_loss, prefix_metrics, prefix_baselines
 
     def __init__(self, length: int) -> None:
         expect_each(length=length)
         self.length, self.name = length, f"parity-{length}"
-        self.splits = Rows(draw=self._draw, lay_out=self._lay_out)
+        self.splits = Rows(draw=self.draw_symbols, lay_out=self._lay_out)
 
     def _lay_out(self, x: Tensor) -> tuple[Tensor, Tensor]:
         return x, x.cumsum(1) % 2
@@ -103,7 +103,7 @@ class GroupWords:
         "S3", 6 symbols, or "S5", 120.
     """
 
-    batch, batches, _draw = draw_batch, run_through, draw_symbols  # methods, written once in splits.py and windows.py
+    batch, batches, draw_symbols = draw_batch, run_through, draw_symbols  # methods, written once; pickle asks for names
     loss, metrics = symbol_loss, prefix_metrics
 
     def __init__(self, length: int, *, group: str = "S3") -> None:
@@ -112,7 +112,7 @@ class GroupWords:
         self.permutations = tuple(itertools.permutations(range(THINGS[group])))
         self.vocabulary = self.input_size = self.output_size = len(self.permutations)
         self._table = _products(self.permutations)
-        self.splits = Rows(draw=self._draw, lay_out=self._label)
+        self.splits = Rows(draw=self.draw_symbols, lay_out=self._label)
 
     def baselines(self) -> dict[str, float]:
         """{"uniform guess", "last symbol", "sign alone", "uniform guess loss"} (defined above)."""
