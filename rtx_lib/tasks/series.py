@@ -9,7 +9,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.diagnostics.hooks import frozen
 from rtx_lib.shapes import expect, expect_each
 from rtx_lib.tasks import naive
 from rtx_lib.tasks.dated import Dated, expect_whole, filled, read_dated
@@ -140,9 +139,10 @@ class SeriesTask:
         if values is None:
             self.splits.finite("test")  # which says so, if there is none
         series = self.series if values is None else self._read(values, dates)
-        x = self._columns(series)[0][None, -self.lookback :]
-        with frozen(model):
-            prediction, _ = model(x.to(next(model.parameters(), x)))
+        x, training = self._columns(series)[0][None, -self.lookback :], model.training
+        with torch.no_grad():
+            prediction, _ = model.eval()(x.to(next(model.parameters(), x)))
+        model.train(training)
         centre, quantiles = self._told(self._outputs(prediction, 1).cpu().double())
         parts = [part[0].numpy() * self.width + self.middle for part in (centre, *quantiles.unbind(-1))]
         found: dict[str, Any] = {"quantiles": dict(zip(self.levels, parts[1:], strict=True))} if self.levels else {}

@@ -292,7 +292,7 @@ PLANTED = [
     (page_checks.wake, LIVE.replace("ready", "failed").format(0), "stayed a picture"),
     (page_checks.controls_without_focus, f"{UNSEEN}<div class='book-control'>{BUTTON}</div>", "no sign of the focus"),
     (teaching.silent_fields, "<div class='book-ask'><p role='status'>Right.</p></div>", "speaks first"),
-    (teaching.first_screen, "<figure class='book-explorer'>words</figure>", "does not live"),
+    (teaching.first_screen, "<figure class='book-fig'>words</figure>", "does not live"),
     (teaching.small_texts, "<figure><svg><text y='9' style='font-size: 5px'>words</text></svg></figure>", "5.0 px"),
 ]
 WHOLE = {page_checks.loaded_early, page_checks.loaded_twice}  # of a visit, not of its page alone
