@@ -12,6 +12,7 @@ SCRIPT = "book/rtx_book/build/environment.sh"
 INPUTS = ("requirements.txt", "tests/requirements.txt", "pyproject.toml")
 # Says its version; makes an environment with itself in it; installs, unless there is a file `broken`.
 PYTHON = """#!/bin/sh
+[ "$PYTHONUTF8" = 1 ] || exit 1 # Python starts with no other value but 0
 case "$*" in
     "-c "*) printf %s {version} ;;
     "-m venv"*) mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
@@ -75,6 +76,15 @@ def test_the_stamp_is_renewed_when_something_changed_and_only_then(call):
     for name in INPUTS:
         (call.folder / name).write_text((call.folder / name).read_text() + "# changed\n")
         assert len(call()[2]) == 1 and call()[2] == []
+
+
+def test_an_environment_that_does_not_start_or_was_copied_is_made_again(call):
+    call(python3="3.11")
+    (call.folder / ".venv" / "bin" / "python").write_text("#!/bin/sh\nexit 1\n")
+    assert "Creating .venv" in call()[1] and call()[2] == []
+    stamp = call.folder / ".venv" / "rtx-stamp"
+    stamp.write_text(stamp.read_text().replace(str(call.folder), "/elsewhere"))
+    assert len(call()[2]) == 1, "what is installed is that of another folder"
 
 
 def test_an_installation_that_failed_is_told_and_done_again(call):

@@ -116,6 +116,21 @@ def test_rewritten_code_that_gives_every_value_again_keeps_the_runs(study, monke
     assert study.kept() == before | {"fingerprint": key}
 
 
+def test_what_others_wrote_while_runs_were_confirmed_stays(study, monkeypatch):
+    study.made(1)
+    replicate.pack(study.root, ["one"])
+    study.chapter(CODE[0], "end = seed", *CODE[2:])
+
+    def make(*rest):
+        study.made(1)
+        chapters = replicate.read_study(study.root)["chapters"]
+        replicate.write_study(study.root, {"chapters": chapters | {"two": chapters["one"]}})
+
+    monkeypatch.setattr(replicate, "make", make)
+    replicate.confirm(study.root, ["one"], [setting(1)], [], 2)
+    assert {*replicate.read_study(study.root)["chapters"]} == {"one", "two"}
+
+
 def test_what_cannot_be_made_is_refused_before_anything_runs(study, monkeypatch):
     with pytest.raises(execute.BuildError, match="one has no run to confirm with seed 1"):
         replicate.confirm(study.root, ["one"], [setting(1)], [], 2)

@@ -158,6 +158,8 @@ def test_set_repo_writes_every_place_and_a_second_call_nothing(repo, capsys):
     assert claims.as_roles(text) == NOTEBOOK.replace("OWNER/REPOSITORY", "Some-One/my.book"), "a page links to pages"
     assert repository.main("set", "https://github.com/Some-One/my.book/") == 0 and not capsys.readouterr().out
     assert repository.main("set", "https://github.com/OWNER/REPOSITORY") == 0, "a later move is one more call"
+    last = [*repository.with_address(repo, "https://github.com/a/b")][-1]
+    assert last.name == "_config.yml", "a move that was interrupted can be made again"
     assert (repo / "_config.yml").read_text() == CONFIG and (repo / "notebooks/one.ipynb").read_text() == NOTEBOOK
 
 
