@@ -73,6 +73,6 @@ def generate(
 def _positions(model: nn.Module) -> Any:
     """How many positions the model has a vector for; any number, where positions are no table."""
     parts = [(name.rsplit(".")[-1], part) for name, part in model.named_modules()]
-    tables = [part.weight for _, part in parts if isinstance(part, Learned)]
+    tables: list[Any] = [part.weight for _, part in parts if isinstance(part, Learned)]
     tables += [part.weight for name, part in parts if name == "positions" and isinstance(part, nn.Embedding)]
     return min((len(table) for table in tables), default=math.inf)
