@@ -25,7 +25,7 @@ _TASKS: dict[str, dict[str, Any]] = {
     "copy": {"task_arguments": {"delay": 30, "length": 5}, "elsewhere": {"pause of 60": {"delay": 60}}},
 }
 
-_BOTH, COPYING = ("parity", "recall"), ("attention", "rnn", "attention-rnn", "rnn-attention")
+_BOTH = ("parity", "recall")
 
 # Each has the rate of the least median loss on "valid" over three seeds of its own, or 0.01 where that comes within
 # 0.001 nats of it (tuning.returned): 0.01 where nothing else stands here.
@@ -48,6 +48,6 @@ def _hybrid(task: str, mixture: str, kind: str = "", steps: int = 600) -> Recipe
     return Recipe(name, f"{about} on {task}", "mixers", task, steps, lr=_RATES.get(name, 1e-2), **how)
 
 
-RECIPES = [_hybrid(task, mixture) for task in _TASKS for mixture in (COPYING if task == "copy" else MIXTURES)]
+RECIPES = [_hybrid(task, mixture) for task in _TASKS for mixture in MIXTURES]
 RECIPES += [_hybrid(task, "rnn-attention", "long-", 3000) for task in _BOTH]
 RECIPES += [_hybrid(task, mixture, "deep-") for task in _BOTH for mixture in DEEPER]
