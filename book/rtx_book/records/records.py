@@ -42,7 +42,8 @@ SPEED_SCHEMA = _schema("speed")
 PACKED = ".jsonl.xz"
 """How the name of a packed file ends. Against gzip this saves a quarter, and no header names a time or a file."""
 
-TRIALS = ("rate-", "trial-")  # the starts of the names of trials of learning rates, of whose way little is kept
+TRIALS = ("rate-", "trial-")  # the starts of the names of trials of learning rates
+_ENDS = (*TRIALS, "series-")  # and of all those of whose way no page shows anything, so that little of it is kept
 CURVES, POINTS, DRAWN = ("step", "loss"), 50, 4
 """The curves that are packed, with so many points and digits at most; no page draws that of the gradient's norm."""
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0}]  # for text
@@ -244,11 +245,15 @@ def thin(values: Iterable[float], points: int = 200, digits: int = 6) -> list[fl
 
 
 def _thinned(record: Record) -> Record:
-    points = 1 if record["recipe"].startswith(TRIALS) else POINTS
+    points, rows = POINTS, record["evaluations"]
+    if record["recipe"].startswith(_ENDS):
+        metric = record["configuration"].get("keep_best")
+        least = min((row[metric] for row in rows if metric in row), default=None)
+        points, rows = 1, [row for row in rows if row is rows[-1] or row.get(metric, 0) == least]
     curves = {name: thin(record["curves"][name], points, 6 if name == "step" else DRAWN) for name in CURVES}
     rows = [
         {name: float(f"{value:.5g}") if isinstance(value, float) else value for name, value in row.items()}
-        for row in record["evaluations"]
+        for row in rows
     ]
     return record | {"curves": curves, "evaluations": rows}
 

@@ -112,6 +112,16 @@ def test_curves_are_thinned_and_those_of_rate_and_norm_are_dropped(tmp_path):
     check(record)
 
 
+def test_of_a_trial_the_evaluations_are_kept_that_judge_it(tmp_path):
+    rows = [{"step": i, "split": "valid", "mse": value} for i, value in enumerate((0.5, 0.25, 0.75, 0.375))]
+    best = whole("trial-b")["configuration"] | {"keep_best": "mse"}
+    runs = whole("trial-a", evaluations=rows), whole("trial-b", evaluations=rows, configuration=best)
+    write(tmp_path / "runs", *runs, whole("trial-a", 1, evaluations=[]), whole("c", evaluations=rows))
+    pack(tmp_path, {"first": ["trial-a", "trial-b", "c"]})
+    found = {name: [run["evaluations"] for run in own] for name, own in load(tmp_path).items()}
+    assert found == {"trial-a": [rows[3:], []], "trial-b": [rows[1::2]], "c": [rows]}
+
+
 def test_a_run_s_file_is_kept_until_its_packed_record_was_read_back(packed, monkeypatch):
     before = (packed / "first.jsonl.xz").read_bytes()
     write(packed / "runs", whole("b", 2))
