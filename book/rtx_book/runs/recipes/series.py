@@ -9,7 +9,7 @@ from .returns import RATES
 
 _TABLE = json.loads(Path(__file__).with_name("series.json").read_text(encoding="utf-8"))
 SERIES: dict[str, dict[str, Any]] = _TABLE["series"]
-"""What is forecast, from how many values, and how far: a season, or four days and two weeks."""
+"""What is forecast, from how many values, and how far: four days and two weeks, or a season and two."""
 
 PATCHES = {"co2": 13, "elnino": 12, "sunspots": 11}
 """Values a step: a quarter of a year, a year, a cycle of the sun; of the rest a day."""
@@ -33,7 +33,7 @@ def _lane(
         task["levels"] = levels
     if lane not in _LINEAR:
         inner = {"core": model, "core_arguments": own, "width": 64}
-        model, own = "patched", inner | {"patch": patch or PATCHES.get(series, 24), "norm": norm}
+        model, own = "patched", inner | {"patch": patch or PATCHES.get(task["source"], 24), "norm": norm}
     how = _HOW | {"steps": 600 if series.startswith("ett") else 300} | how
     name = f"series-{series}-{name or lane}"
     lr = _RATES.get(name.removesuffix("-longer"), RATES[1])
