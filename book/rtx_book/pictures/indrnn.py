@@ -100,7 +100,7 @@ def draw_composition(x: Any, first: Step, second: Step, single: Mapping[str, Ste
 
 
 def draw_half_lives(panels: Mapping[str, Sequence[tuple[Any, Any]]], longest: int, *, seed: int = 0) -> Figure:
-    """How long each neuron remembers, against how long its own weight says: a mark a neuron, equal on the diagonal.
+    """How long each neuron remembers, against how long its own weight says: one mark per neuron, equal on the diagonal.
 
     Show it with ``wide=True``.
 
