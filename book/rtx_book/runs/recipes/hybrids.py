@@ -32,7 +32,8 @@ _BOTH = ("parity", "recall")
 _RATES = dict.fromkeys(("hybrid-parity-attention", "hybrid-parity-griffin-attention"), 3e-3)
 _RATES |= {f"hybrid-recall-{below}-attention": 3e-3 for below in ("rnn", "mamba", "griffin")}
 _RATES |= {f"hybrid-deep-{task}-highest-of-four": 3e-3 for task in _BOTH}
-_RATES |= {f"hybrid-copy-{mixture}": 3e-3 for mixture in ("attention", "attention-rnn", "rnn-attention")}
+_RATES |= {f"hybrid-copy-{mixture}": 3e-3 for mixture in MIXTURES if mixture not in ("rnn", "griffin-attention")}
+_RATES |= dict.fromkeys(("hybrid-copy-attention-mamba", "hybrid-copy-mamba-attention"), 1e-3)
 _RATES |= dict.fromkeys(("hybrid-recall-attention-delta", "hybrid-long-recall-rnn-attention"), 3e-3)
 
 
