@@ -241,8 +241,11 @@ def numbers(claim: Claim, records: measured.Records) -> list[tuple[str, str, str
 
 
 def budget(claim: Claim, records: measured.Records) -> str:
-    """Seeds, steps and parameters of the runs that a claim rests on."""
-    groups = [records[name] for name in dict.fromkeys(recipe for _, recipe, _ in numbers(claim, records))]
+    """Seeds, steps and parameters of the runs that a claim rests on; a baseline has none."""
+    found = (recipe for name, recipe, _ in numbers(claim, records) if ".baselines." not in claim.ours[name])
+    groups = [records[name] for name in dict.fromkeys(found)]
+    if not groups:
+        return "Nothing learned"
     runs = [run for group in groups for run in group]
     steps, parameters = [run["configuration"]["steps"] for run in runs], [run["parameters"] for run in runs]
     ranges = {"seeds": [len(group) for group in groups], "steps": steps, "parameters": parameters}
