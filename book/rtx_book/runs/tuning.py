@@ -183,11 +183,7 @@ def _lengthened(task: str, lane: str, folder: Path) -> tuple[None, Runs]:
 def _in_order(rule: Callable[..., tuple[Any, Runs]], cells: Iterable[tuple[str, str]], folder: Path) -> Runs:
     """What follows of several cells by a rule, the trials first, then seed by seed."""
     runs = [run for task, lane in cells for run in rule(task, lane, folder)[1]]
-    return sorted(runs, key=lambda run: (not _is_trial(run), run[1]))
-
-
-def _is_trial(run: tuple[Recipe, int]) -> bool:
-    return run[0].name.startswith("trial-")
+    return sorted(runs, key=lambda run: (not run[0].name.startswith("trial-"), run[1]))
 
 
 def next_runs(folder: Path) -> Runs:
@@ -197,7 +193,7 @@ def next_runs(folder: Path) -> Runs:
 
 def next_trials(folder: Path) -> Runs:
     """Those of them that are trials."""
-    return [run for run in next_runs(folder) if _is_trial(run)]
+    return [run for run in next_runs(folder) if run[0].name.startswith("trial-")]
 
 
 def next_lengths(folder: Path) -> Runs:

@@ -29,12 +29,7 @@ _BOTH = ("parity", "recall")
 
 # Each has the rate of the least median loss on "valid" over three seeds of its own, or 0.01 where that comes within
 # 0.001 nats of it (tuning.returned): 0.01 where nothing else stands here.
-_RATES = dict.fromkeys(("hybrid-parity-attention", "hybrid-parity-griffin-attention"), 3e-3)
-_RATES |= {f"hybrid-recall-{below}-attention": 3e-3 for below in ("rnn", "mamba", "griffin")}
-_RATES |= {f"hybrid-deep-{task}-highest-of-four": 3e-3 for task in _BOTH}
-_RATES |= {f"hybrid-copy-{mixture}": 3e-3 for mixture in MIXTURES if mixture not in ("rnn", "griffin-attention")}
-_RATES |= dict.fromkeys(("hybrid-copy-attention-mamba", "hybrid-copy-mamba-attention"), 1e-3)
-_RATES |= dict.fromkeys(("hybrid-recall-attention-delta", "hybrid-long-recall-rnn-attention"), 3e-3)
+_RATES = {f"hybrid-{name}": float(lr) for lr, names in _TABLE["rates"].items() for name in names.split()}
 
 
 def _hybrid(task: str, mixture: str, kind: str = "", steps: int = 600) -> Recipe:
