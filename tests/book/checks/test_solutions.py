@@ -39,9 +39,8 @@ def names(code):
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_a_solution_can_be_shown_again_when_all_has_run(name):
     """No cell below gives a name that it reads to something else."""
-    _, *parts = re.split(
-        r"checks\.solution\((\d)\)", "\n".join(map(source, code_cells(read_notebook(NOTEBOOKS[name]))))
-    )
+    cells = "\n".join(map(source, code_cells(read_notebook(NOTEBOOKS[name]))))
+    _, *parts = re.split(r"checks\.solution\((\d)\)", cells)
     for place, number in enumerate(parts[::2]):
         code = re.findall(r"^```python.*?\n(.*?)^```$", paths.solution_text(name, number), flags=re.M | re.S)
         read, own = names("".join(code))
