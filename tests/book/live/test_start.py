@@ -93,12 +93,19 @@ def test_scripts_made_anew_by_the_notebook_start_the_figure(output, opened):
     assert not faults(visit)
 
 
-def test_a_frame_without_rights_starts_it(output, opened):
+DARK = ":root { --colab-primary-text-color: #fff; --colab-primary-surface-color: #383838 }"
+FIRST = "one => (one.classList.add('live-first'), ['color', 'background-color'].map((s) => getComputedStyle(one)[s]))"
+
+
+@pytest.mark.parametrize(("theme", "greys"), [("", (255, 0)), (DARK, (56, 255))])
+def test_a_frame_without_rights_starts_it_and_its_first_button_is_read(output, opened, theme, greys):
     """As Colab shows an output; Colab itself was not tried."""
-    visit = opened(f'<iframe sandbox="allow-scripts" width=900 height=900 srcdoc="{html.escape(output())}"></iframe>')
+    inside = html.escape(f"<style>{theme}</style>{output()}")
+    visit = opened(f'<iframe sandbox="allow-scripts" width=900 height=900 srcdoc="{inside}"></iframe>')
     frame = visit.page.frames[1]
     assert started(frame) == SAYS
     frame.wait_for_function("document.querySelector('.worked').textContent === '42 worker'")
+    assert frame.get_by_role("button", name="Go").evaluate(FIRST) == [f"rgb({grey}, {grey}, {grey})" for grey in greys]
     assert not faults(visit)
 
 

@@ -13,6 +13,8 @@ import nbformat
 from rtx_book.build import execute
 from rtx_book.build.execute import source
 from rtx_book.claims.claims import as_roles, papers
+from rtx_lib import tasks
+from rtx_lib.tasks.files import names_of
 
 Notebook = Mapping[str, Any]
 
@@ -330,6 +332,20 @@ def has_both_kinds_of_control(notebook: Notebook) -> list[str]:
     return faults
 
 
+def brings_what_it_uses(notebook: Notebook) -> list[str]:
+    """The bootstrap fetches the data files that the chapter names, and brings bertviz where that is shown."""
+    files: dict[bool, set[str]] = {True: set(), False: set()}
+    for node in (one for cell in code_cells(notebook) for one in ast.walk(parsed(cell)) if isinstance(one, ast.Call)):
+        name, texts = getattr(node.func, "id", ""), [own.value for own in node.args if isinstance(own, ast.Constant)]
+        read = getattr(getattr(tasks, name, None), "files", {})  # of a task: all, or those of its source
+        if isinstance(read, Mapping):
+            read = [own for text in texts for own in read.get(text, ())]
+        files[name == "try_fetch"].update(names_of(*texts) if name in ("available", "try_fetch") else read)
+    shown = any("attention_view" in calls(parsed(cell)) for cell in code_cells(notebook))
+    faults = [f"the bootstrap fetches {files[True]}, read are {files[False]}"] * (files[True] != files[False])
+    return faults + ["bertviz"] * (shown != ('"bertviz"' in source(code_cells(notebook)[0])))
+
+
 CHECKS: list[Callable[[Notebook], list[str]]] = [
     is_valid,
     has_no_outputs,
@@ -348,12 +364,14 @@ CHECKS: list[Callable[[Notebook], list[str]]] = [
     names_no_machine_path,
     solves_its_exercises,
     has_both_kinds_of_control,
+    brings_what_it_uses,
 ]
 
 
 def bootstraps_differ(notebooks: Mapping[str, Notebook]) -> list[str]:
-    """Names of the notebooks whose bootstrap cell is not that of the first one."""
-    texts = {name: source(code_cells(notebook)[0]) for name, notebook in notebooks.items()}
+    """Names of the notebooks whose bootstrap cell is not that of the first one, but for what it brings."""
+    brought = re.compile(r', "bertviz"|\n    from rtx_lib\S+ import try_fetch\n\n    print\(try_fetch\(.*\)\)$')
+    texts = {name: brought.sub("", source(code_cells(notebook)[0])) for name, notebook in notebooks.items()}
     return [name for name, text in texts.items() if text != next(iter(texts.values()))]
 
 

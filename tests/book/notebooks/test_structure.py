@@ -102,6 +102,9 @@ PLANTED = {
     "an assert after a training": (structure.asserts_proofs_only, lambda cells: cells.append(code("assert h < 1"))),
     "no finding": (structure.states_its_findings, lambda cells: cells.pop()),
     "no solution": (structure.solves_its_exercises, lambda cells: cells.__delitem__(slice(-3, -2))),
+    "data that nobody reads": (structure.brings_what_it_uses, source_of(1, 'try_fetch("mnist")')),
+    "data that nobody fetches": (structure.brings_what_it_uses, source_of(4, 'CharacterText("shakespeare")')),
+    "a package that is missing": (structure.brings_what_it_uses, source_of(4, "attention_view(x)")),
     "slider without its tag": (structure.has_both_kinds_of_control, tags_of(5)),
 }
 

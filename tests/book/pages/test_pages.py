@@ -41,7 +41,7 @@ def test_pages_are_those_of_the_toc(pages):
 def runs_of_the_race(folder):
     """How many runs the chapter says that its table has, and how many rows are in it."""
     page = (folder / "notebooks" / "race.html").read_text(encoding="utf-8")
-    told = re.findall(r'All ([\d,]+) runs are one table: <a [^>]*download="race\.csv">', page)
+    told = re.findall(r'all ([\d,]+) runs are one table: <a [^>]*download="race\.csv">', page)
     with (folder / "book" / "results" / "race.csv").open(encoding="utf-8", newline="") as file:
         return [int(number.replace(",", "")) for number in told], len(list(csv.DictReader(file)))
 
