@@ -1,11 +1,9 @@
 """Solutions and fields of the exercises stand in text files: each notebook finds its own, the page shows the code."""
 
-import ast
 import re
 import symtable
 
 import pytest
-from notebooks.structure import code_cells
 from support.built import NOTEBOOKS
 from support.helpers import code_cell
 
@@ -17,34 +15,22 @@ from rtx_book.checks import gates, solutions
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_each_exercise_of_a_chapter_has_its_solution_and_no_other_is_there(name):
-    cells = "\n".join(map(source, read_notebook(NOTEBOOKS[name])["cells"]))
+def test_each_exercise_of_a_chapter_has_its_solution_which_can_be_shown_again_and_no_other_is_there(name):
+    notebook = read_notebook(NOTEBOOKS[name])["cells"]
+    cells = "\n".join(map(source, notebook))
     asked = {kind: set(re.findall(rf"checks\.{kind}\((\d)\)", cells)) for kind in ("solution", "ask")}
     headings = re.findall(r"^### Exercise (\d): (.+)$", cells, flags=re.M)
     text = (paths.PACKAGE / "checks" / "solutions" / f"{name}.md").read_text(encoding="utf-8")
     assert re.findall(r"^## Exercise (\d): (.+)$", text, flags=re.M) == headings
     assert asked["solution"] == {number for number, _ in headings} and len(asked["ask"]) == text.count("python field")
-    for code in re.findall(r"^```python.*?\n(.*?)^```$", text, flags=re.M | re.S):
-        ast.parse(code)
-
-
-def names(code):
-    """Names of the notebook that code reads or gives, and those that it gives."""
-    top = symtable.symtable(code, "a cell", "exec")
-    inner = [one for part in top.get_children() for one in part.get_symbols() if one.is_global()]
-    given = {one.get_name() for one in top.get_symbols() if one.is_assigned() or one.is_imported()}
-    return {one.get_name() for one in [*top.get_symbols(), *inner]}, given
-
-
-@pytest.mark.parametrize("name", NOTEBOOKS)
-def test_a_solution_can_be_shown_again_when_all_has_run(name):
-    """No cell below gives a name that it reads to something else."""
-    cells = "\n".join(map(source, code_cells(read_notebook(NOTEBOOKS[name]))))
-    _, *parts = re.split(r"checks\.solution\((\d)\)", cells)
-    for place, number in enumerate(parts[::2]):
-        code = re.findall(r"^```python.*?\n(.*?)^```$", paths.solution_text(name, number), flags=re.M | re.S)
-        read, own = names("".join(code))
-        assert not (read - own) & names("\n".join(parts[2 * place + 1 :: 2]))[1], number
+    code = (source(cell) for cell in notebook if cell["cell_type"] == "code")
+    _, *parts = re.split(r"checks\.solution\((\d)\)", "\n".join(code))
+    for place, number in enumerate(parts[::2]):  # no cell below it gives a name that it reads to something else
+        own = re.findall(r"^```python.*?\n(.*?)^```$", paths.solution_text(name, number), flags=re.M | re.S)
+        texts = "".join(own), "\n".join(parts[2 * place + 1 :: 2])
+        read, below = (symtable.symtable(text, name, "exec").get_symbols() for text in texts)
+        given = {one.get_name() for one in below if one.is_assigned() or one.is_imported()}
+        assert not given & {one.get_name() for one in read if not (one.is_assigned() or one.is_imported())}, number
 
 
 def test_a_solution_is_shown_in_a_fold_and_on_the_page_as_code(monkeypatch, tmp_path):

@@ -19,6 +19,8 @@ from rtx_book.page.live import play
 PROBE = (ROOT / "tests/book/live/widget-probe.js").read_text()
 HEAD = '<!doctype html><html lang=en><meta charset=utf-8><link rel=icon href="data:,"><title>Page</title>'
 FAR = '<div style="height:4000px">far</div>'
+DARK = "<style>:root { --colab-primary-text-color: #fff; --colab-primary-surface-color: #383838 }</style>"
+FIRST = "one => (one.classList.add('live-first'), ['color', 'background-color'].map((s) => getComputedStyle(one)[s]))"
 # As JupyterLab shows an output: the HTML first, then each script made anew.
 AS_JUPYTERLAB = Path(__file__).with_name("start-as-jupyterlab.js").read_text()
 
@@ -93,15 +95,11 @@ def test_scripts_made_anew_by_the_notebook_start_the_figure(output, opened):
     assert not faults(visit)
 
 
-DARK = ":root { --colab-primary-text-color: #fff; --colab-primary-surface-color: #383838 }"
-FIRST = "one => (one.classList.add('live-first'), ['color', 'background-color'].map((s) => getComputedStyle(one)[s]))"
-
-
 @pytest.mark.parametrize(("theme", "greys"), [("", (255, 0)), (DARK, (56, 255))])
 def test_a_frame_without_rights_starts_it_and_its_first_button_is_read(output, opened, theme, greys):
     """As Colab shows an output; Colab itself was not tried."""
-    inside = html.escape(f"<style>{theme}</style>{output()}")
-    visit = opened(f'<iframe sandbox="allow-scripts" width=900 height=900 srcdoc="{inside}"></iframe>')
+    page = html.escape(theme + output())
+    visit = opened(f'<iframe sandbox="allow-scripts" width=900 height=900 srcdoc="{page}"></iframe>')
     frame = visit.page.frames[1]
     assert started(frame) == SAYS
     frame.wait_for_function("document.querySelector('.worked').textContent === '42 worker'")

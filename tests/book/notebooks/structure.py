@@ -14,7 +14,6 @@ from rtx_book.build import execute
 from rtx_book.build.execute import source
 from rtx_book.claims.claims import as_roles, papers
 from rtx_lib import tasks
-from rtx_lib.tasks.files import names_of
 
 Notebook = Mapping[str, Any]
 
@@ -332,20 +331,6 @@ def has_both_kinds_of_control(notebook: Notebook) -> list[str]:
     return faults
 
 
-def brings_what_it_uses(notebook: Notebook) -> list[str]:
-    """The bootstrap fetches the data files that the chapter names, and brings bertviz where that is shown."""
-    files: dict[bool, set[str]] = {True: set(), False: set()}
-    for node in (one for cell in code_cells(notebook) for one in ast.walk(parsed(cell)) if isinstance(one, ast.Call)):
-        name, texts = getattr(node.func, "id", ""), [own.value for own in node.args if isinstance(own, ast.Constant)]
-        read = getattr(getattr(tasks, name, None), "files", {})  # of a task: all, or those of its source
-        if isinstance(read, Mapping):
-            read = [own for text in texts for own in read.get(text, ())]
-        files[name == "try_fetch"].update(names_of(*texts) if name in ("available", "try_fetch") else read)
-    shown = any("attention_view" in calls(parsed(cell)) for cell in code_cells(notebook))
-    faults = [f"the bootstrap fetches {files[True]}, read are {files[False]}"] * (files[True] != files[False])
-    return faults + ["bertviz"] * (shown != ('"bertviz"' in source(code_cells(notebook)[0])))
-
-
 CHECKS: list[Callable[[Notebook], list[str]]] = [
     is_valid,
     has_no_outputs,
@@ -364,14 +349,22 @@ CHECKS: list[Callable[[Notebook], list[str]]] = [
     names_no_machine_path,
     solves_its_exercises,
     has_both_kinds_of_control,
-    brings_what_it_uses,
 ]
 
 
 def bootstraps_differ(notebooks: Mapping[str, Notebook]) -> list[str]:
-    """Names of the notebooks whose bootstrap cell is not that of the first one, but for what it brings."""
-    brought = re.compile(r', "bertviz"|\n    from rtx_lib\S+ import try_fetch\n\n    print\(try_fetch\(.*\)\)$')
-    texts = {name: brought.sub("", source(code_cells(notebook)[0])) for name, notebook in notebooks.items()}
+    """Notebooks whose bootstrap is not the first one's but for data and bertviz, which are what cells below use."""
+    texts, of = {}, tasks.files.names_of
+    for name, (first, *others) in {name: [*map(source, code_cells(own))] for name, own in notebooks.items()}.items():
+        below = "\n".join(others)
+        head, _, fetched = first.partition("\n    from rtx_lib.tasks.download import try_fetch\n\n    print(try_fetch")
+        calls = fetched, " ".join(re.findall(r"\bavailable\(.*?\)", below))
+        brought, read = ({own for text in re.findall(r'"(\S+?)"', call) for own in of(text)} for call in calls)
+        for task, origin in re.findall(r'\b([A-Z]\w+)\((?:"(\w+)")?', below):
+            files = getattr(getattr(tasks, task, None), "files", ())  # all that it reads, or by its source
+            read.update(files.get(origin, ()) if isinstance(files, Mapping) else files)
+        right = brought == read and ("attention_view(" in below) == (', "bertviz"' in head)
+        texts[name] = head.replace(', "bertviz"', "") if right else f"{first}\n{read}"
     return [name for name, text in texts.items() if text != next(iter(texts.values()))]
 
 
