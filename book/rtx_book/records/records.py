@@ -43,7 +43,7 @@ PACKED = ".jsonl.xz"
 """How the name of a packed file ends. Against gzip this saves a quarter, and no header names a time or a file."""
 
 TRIALS = ("rate-", "trial-")  # the starts of the names of trials of learning rates
-_ENDS = (*TRIALS, "series-")  # and of all those of whose way no page shows anything, so that little of it is kept
+_BRIEF = (*TRIALS, "series-")  # and of all of whose way no page shows anything: kept is what they are judged by
 CURVES, POINTS, DRAWN = ("step", "loss"), 50, 4
 """The curves that are packed, with so many points and digits at most; no page draws that of the gradient's norm."""
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0}]  # for text
@@ -246,10 +246,10 @@ def thin(values: Iterable[float], points: int = 200, digits: int = 6) -> list[fl
 
 def _thinned(record: Record) -> Record:
     points, rows = POINTS, record["evaluations"]
-    if record["recipe"].startswith(_ENDS):
+    if record["recipe"].startswith(_BRIEF):
         metric = record["configuration"].get("keep_best")
-        least = min((row[metric] for row in rows if metric in row), default=None)
-        points, rows = 1, [row for row in rows if row is rows[-1] or row.get(metric, 0) == least]
+        best = sorted(rows, key=lambda row: row.get(metric, math.inf))[:1]
+        points, rows = 1, best if metric else rows[-1:]
     curves = {name: thin(record["curves"][name], points, 6 if name == "step" else DRAWN) for name in CURVES}
     rows = [
         {name: float(f"{value:.5g}") if isinstance(value, float) else value for name, value in row.items()}

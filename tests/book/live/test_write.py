@@ -64,7 +64,7 @@ def test_models_that_read_in_turns_pay_what_each_pays_alone(live, double):
         script("write-turns"),
         {"weights": {k: arrays(model) for k, model in models.items()}, "settings": settings, "ids": ids.tolist()},
     )
-    assert runs[1] == 9 * 5  # rounds of turns
+    assert runs[1] == 9 * 5 * 2  # rounds of turns, one model after the other
     for name, model in models.items():
         bits = stream_losses(model, ids, segment=5)[1:] / math.log(2)
         assert runs[0][name]["bits"][0] is None and error(runs[0][name]["bits"][1:], bits) < BAR

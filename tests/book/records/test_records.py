@@ -119,7 +119,7 @@ def test_of_a_trial_the_evaluations_are_kept_that_judge_it(tmp_path):
     write(tmp_path / "runs", *runs, whole("trial-a", 1, evaluations=[]), whole("c", evaluations=rows))
     pack(tmp_path, {"first": ["trial-a", "trial-b", "c"]})
     found = {name: [run["evaluations"] for run in own] for name, own in load(tmp_path).items()}
-    assert found == {"trial-a": [rows[3:], []], "trial-b": [rows[1::2]], "c": [rows]}
+    assert found == {"trial-a": [rows[3:], []], "trial-b": [rows[1:2]], "c": [rows]}
 
 
 def test_a_run_s_file_is_kept_until_its_packed_record_was_read_back(packed, monkeypatch):

@@ -70,27 +70,27 @@ RTX.part('reading', (RTX) => {
 
   const TIMED = 24  // turns
   // Models that read the same ids in turns of a few characters each, so that whatever else the machine does meets all
-  // of them alike; several times, as the first is slow in every browser. step() makes one turn of each and says
-  // whether there are more. runs: of each model {bits, time}: bits[i], what ids[i] cost, null for the first; and the
+  // of them alike; several times, as the first is slow in every browser. step() makes the turn of one, so that a slice is
+  // short, and says whether there are more. runs: of each model {bits, time}: bits[i], what ids[i] cost, null for the first; and the
   // milliseconds for a character, the least of the turns in the second half of the text, where a memory is fullest.
   class Comparison {
     constructor(models, ids, turn) {
       const late = Math.max(1, ids.length / turn / 2)  // turns in the second half
-      Object.assign(this, {models, ids, turn, at: 0, round: 0, rounds: Math.min(9, 1 + Math.ceil(TIMED / late))})
+      Object.assign(this, {models, ids, turn, at: 0, round: 0, next: 0, rounds: Math.min(9, 1 + Math.ceil(TIMED / late))})
       this.runs = Object.fromEntries(Object.keys(models).map((name) => [name, {bits: [null], time: Infinity}]))
     }
     step() {
       const part = this.ids.slice(this.at, this.at + this.turn), late = 2 * (this.at + part.length) > this.ids.length
-      for (const [name, model] of Object.entries(this.models)) {
-        if (!this.at) model.reset()
-        const began = performance.now(), read = part.map((id) => model.read(id).logits), run = this.runs[name]
-        if (this.round && late) run.time = Math.min(run.time, (performance.now() - began) / part.length)
-        if (this.round) continue
-        read.forEach((logits, i) => {
-          const next = this.ids[this.at + i + 1]
-          if (next !== undefined) run.bits.push(bitsOf(softmax(logits), next))
-        })
-      }
+      const names = Object.keys(this.models), name = names[this.next], model = this.models[name], run = this.runs[name]
+      if (!this.at) model.reset()
+      const began = performance.now(), read = part.map((id) => model.read(id).logits)
+      if (this.round && late) run.time = Math.min(run.time, (performance.now() - began) / part.length)
+      if (!this.round) read.forEach((logits, i) => {
+        const next = this.ids[this.at + i + 1]
+        if (next !== undefined) run.bits.push(bitsOf(softmax(logits), next))
+      })
+      this.next = (this.next + 1) % names.length
+      if (this.next) return true
       this.at += part.length
       if (this.at < this.ids.length) return true
       this.at = 0

@@ -28,7 +28,7 @@ _TASKS: dict[str, dict[str, Any]] = {
 _BOTH = ("parity", "recall")
 
 # Each has the rate of the least median loss on "valid" over three seeds of its own, or 0.01 where that comes within
-# 0.001 nats of it (tuning.returned): 0.01 where nothing else stands here.
+# 0.001 nats of it (tuning.returned): 0.01 where the table has none.
 _RATES = {f"hybrid-{name}": float(lr) for lr, names in _TABLE["rates"].items() for name in names.split()}
 
 
