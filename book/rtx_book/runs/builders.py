@@ -17,6 +17,7 @@ from rtx_book.runs.mixers import mixers
 from rtx_book.runs.recipes import Recipe
 from rtx_book.runs.recipes.recipe import SEED
 from rtx_book.runs.rope import CopyBehindNoise
+from rtx_book.runs.statisticians import Statistician
 from rtx_lib import models, tasks
 from rtx_lib.layers import GRU, LSTM, RNN, Bag, BothWays, Readout, SampleStdNorm, SentenceClassifier, WordConvolution
 from rtx_lib.layers.attention import MultiHeadAttention
@@ -344,6 +345,7 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "patched": _patched,
     "nlinear": _linear(models.NLinear),
     "dlinear": _linear(models.DLinear),
+    "statistician": Statistician,
 }
 
 

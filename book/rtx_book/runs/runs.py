@@ -26,6 +26,7 @@ from rtx_book.runs.builders import TASKS, build, rule
 from rtx_book.runs.instructions import VARIABLES, available
 from rtx_book.runs.recipes import RECIPES, Recipe, recipe_of
 from rtx_book.runs.side_by_side import Side, fit_side_by_side
+from rtx_book.runs.statisticians import Statistician
 from rtx_lib.diagnostics.context import loss_by_position
 from rtx_lib.diagnostics.probe import layer_probes, neighbours
 from rtx_lib.tasks.vocabulary import SPECIAL
@@ -134,6 +135,10 @@ def trained(
     ValueError
         As :func:`run` does.
     """
+    if isinstance(model, Statistician):
+        history, metrics = model.judged()
+        record = _measured(model, history, recipe, device)
+        return record | {"baselines": task.baselines(), "diverged": None, "metrics": finite(metrics)}
     constrain = getattr(model, "constrain_", None)
     how = {name: getattr(recipe, name) for name in ALIKE} | rule(recipe, model)
     how |= {"seed": seed, "device": device, "progress": progress, "processes": processes}

@@ -53,7 +53,7 @@ _PROBABLE: list[tuple[str, Any, str]] = [
     ("gru", "normal", "normal"),
 ]
 
-RECIPES: list[Recipe] = [
+TRAINED: list[Recipe] = [
     *(_lane(series, lane) for series in SERIES for lane in LANES),
     *(_lane(series, "gru", "gru-level", norm=None) for series in ("etth1-96", "co2")),
     *(_lane("etth1-96", "gru", f"gru-step{end}", patch=1, norm=norm) for end, norm in (("", "last"), ("-level", None))),
@@ -65,5 +65,15 @@ RECIPES: list[Recipe] = [
     *(_lane("etth1-96", lane, f"{lane}-longer", steps=2400) for lane in ("gru", *_LINEAR)),
 ]
 
+TUNED = [recipe for recipe in TRAINED if not recipe.name.endswith("-longer")]
 
-TUNED = [recipe for recipe in RECIPES if not recipe.name.endswith("-longer")]
+FITTED = [
+    Recipe(f"series-{series}-{lane}", f"{about} on {series}", "statistician", "series", 1, 1, 1.0, how, task)
+    for series, own in SERIES.items()
+    for lane, (about, forms) in _TABLE["fitted"].items()
+    for how in [{"forms": forms} | ({"past": 672, "every": 23} if "ETT" in own["source"] else {"past": 2000, "every": 1})]
+    for task in [own | {"levels": "normal"}]
+]
+"""Smoothing and ARIMA, on the same windows: no seed changes them, and steps and rate mean nothing."""
+
+RECIPES = TRAINED + FITTED
