@@ -6,11 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rtx_lib.models import ARIMA, ETS, STL
+from rtx_lib import models
 from rtx_lib.tasks.dated import filled
 from rtx_lib.training import History
-
-CLASSES: dict[str, Any] = {"ETS": ETS, "STL": STL, "ARIMA": ARIMA}
 
 
 class Statistician(nn.Module):
@@ -21,7 +19,7 @@ class Statistician(nn.Module):
     Parameters
     ----------
     forms
-        A class of ``CLASSES`` and its arguments, each.
+        Each a class of :mod:`rtx_lib.models.classical`, and its arguments.
     past
         How many of the last training rows are fitted.
     every
@@ -30,7 +28,7 @@ class Statistician(nn.Module):
 
     def __init__(self, task: Any, forms: list[tuple[str, dict[str, Any]]], past: int, every: int) -> None:
         super().__init__()
-        self.forms = [CLASSES[name](season=task.season, past=past, **how) for name, how in forms]
+        self.forms = [getattr(models, name)(season=task.season, past=past, **how) for name, how in forms]
         self.task, self.every = task, every
         self.rows = filled((task.series.values - task.middle) / task.width, 1)  # gaps by the value before
 
@@ -46,8 +44,7 @@ class Statistician(nn.Module):
         return history, metrics
 
     def _scores(self, form: Any, split: str, every: int) -> dict[str, float]:
-        (origins,) = self.task.splits.finite(split)
-        origins = origins[::every]
-        mean, deviation = (torch.from_numpy(own) for own in form.forecast(self.rows, origins.tolist(), self.task.horizon))
+        origins = self.task.splits.finite(split)[0][::every]
+        mean, deviation = map(torch.from_numpy, form.forecast(self.rows, origins.tolist(), self.task.horizon))
         s: Tensor = deviation + torch.log(-torch.expm1(-deviation))  # softplus(s) is the deviation
         return self.task.metrics(torch.stack([mean, s], -1).flatten(2).float(), self.task._cut(origins)[1])

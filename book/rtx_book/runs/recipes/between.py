@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .recipe import COSINE, Recipe
+from .recipe import COSINE, Recipe, table
 
 # About 161,600 parameters on Nottingham and JSB, 153,300 on the characters of the Penn Treebank, each within 3 %.
 _R_TRANSFORMER: dict[str, Any] = {"width": 64, "heads": 4, "layers": 2, "window": 6}
@@ -16,43 +16,21 @@ _TCN: dict[str, Any] = {"channels": [60] * 4, "kernel_size": 5}
 # networks are wider by as much, and only the tables of "shaw" come on top (1 %).
 _XL = {"width": 96, "heads": 4, "layers": 4, "norm": "post"}
 
-# Whole tunes, one budget for all: about five times the 694 of Nottingham.
-_TUNES = COSINE | {"steps": 800, "batch_size": 4, "warmup": 50, "eval_every": 200, "eval_batch_size": 4}
-_TUNES |= {"task": "music", "task_arguments": {"source": "nottingham"}}
-# JSB is small: the model that is tested is the best on the validation tunes.
-_CHORALES = COSINE | {"steps": 300, "batch_size": 8, "warmup": 30, "eval_every": 30, "eval_batch_size": 8}
-_CHORALES |= {"task": "music", "task_arguments": {"source": "jsb"}, "keep_best": "loss"}
-# Windows of 120 characters, of which the last 80 count.
-_CHARACTERS = COSINE | {"steps": 1000, "batch_size": 16, "warmup": 50, "eval_batches": 10, "eval_batch_size": 64}
-_CHARACTERS |= {"task": "ptb", "task_arguments": {"level": "characters", "length": 120, "context": 40}}
-# The authors' windows, for a small part of an epoch.
-_WORDS = COSINE | {"steps": 400, "batch_size": 16, "warmup": 40, "eval_every": 100, "eval_batches": 4}
-_WORDS |= {"eval_batch_size": 32, "task": "ptb", "task_arguments": {"level": "words", "length": 80, "context": 40}}
-# The budget of the IndRNN's records.
-_PIXELS = COSINE | {"steps": 300, "batch_size": 32, "warmup": 30, "eval_every": 100, "eval_batches": 10}
-_PIXELS |= {"eval_batch_size": 50, "task": "mnist"}
-# Segments of 32 from 16 streams that are read in order: 768,000 symbols in 1,500 steps. All Transformers have one rate.
-_STREAMS = COSINE | {"steps": 1500, "batch_size": 16, "warmup": 100, "floor": 0.1, "betas": [0.9, 0.99]}
-_STREAMS |= {"weight_decay": 0.1, "stream_length": 32, "eval_batch_size": 16}
-_PLAYS = _STREAMS | {"task": "text", "task_arguments": {"source": "shakespeare", "length": 32}}
-_NEWS = _STREAMS | {"task": "ptb", "task_arguments": {"level": "characters", "length": 32}, "eval_batches": 40}
+_PLACES: dict[str, dict[str, Any]] = table("between")
+"""The data, and the budget of all models on each.
 
-_PLACES = {
-    "nottingham": ("Nottingham", _TUNES),
-    "jsb": ("JSB chorales", _CHORALES),
-    "ptb-char": ("Penn Treebank characters", _CHARACTERS),
-    "ptb-word": ("Penn Treebank words", _WORDS),
-    "pixel-mnist": ("MNIST, pixel by pixel", _PIXELS),
-    "shakespeare": ("tinyshakespeare", _PLAYS),
-    "ptb-char-xl": ("Penn Treebank characters", _NEWS),
-}
+Of Nottingham they see whole tunes, about five times its 694, and of JSB, which is small, the best on the validation
+tunes is tested. Windows of Penn Treebank have 120 characters, of which the last 80 count, or the authors' 80 words, for
+a small part of an epoch. MNIST's budget is that of the IndRNN. The last two read segments of 32 from 16 streams, in
+order, 768,000 symbols; all Transformers have one rate there.
+"""
 
 
 def _at(place: str, name: str, about: str, model: str, arguments: dict[str, Any], lr: float, **settings: Any) -> Recipe:
     """A model on the data of `place`, with their budget."""
-    where, budget = _PLACES[place]
+    budget = COSINE | _PLACES[place]
     settings = budget | settings | {"lr": lr, "model_arguments": arguments}
-    return Recipe(f"{place}-{name}", f"{about} on {where}", model, **settings)
+    return Recipe(f"{place}-{name}", f"{about} on {settings.pop('on')}", model, **settings)
 
 
 def _r_music(name: str, about: str, changes: dict[str, Any], **settings: Any) -> Recipe:

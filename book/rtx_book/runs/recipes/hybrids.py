@@ -1,13 +1,11 @@
 """Recipes of the chapter on looking up and keeping track: stacks of layers that mix, on parity, recall and copying."""
 
-import json
-from pathlib import Path
 from typing import Any
 
-from .recipe import Recipe
+from .recipe import Recipe, table
 from .returns import SETTINGS
 
-_TABLE = json.loads(Path(__file__).with_name("hybrids.json").read_text(encoding="utf-8"))
+_TABLE = table("hybrids")
 MIXTURES: dict[str, tuple[str, list[str]]] = _TABLE["mixtures"]
 """What each stack is, and its layers from the lowest to the highest."""
 

@@ -12,19 +12,19 @@ What follows from records is in :mod:`rtx_book.runs.tuning`, and what has raced 
 :mod:`rtx_book.runs.raced`.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from rtx_book.race.race import BASELINES
 
-from .recipe import AGAIN_SETS, COSINE, SEED, Recipe, again
+from .recipe import AGAIN_SETS, COSINE, Recipe, again, table
 from .recurrence import rate_of_u
 
-_TABLE = json.loads(Path(__file__).with_name("race.json").read_text(encoding="utf-8"))
-"""Of each lane its name, its sizes and its ways; of each task what figures call it, its metric and its finish line."""
+_TABLE = table("race")
+"""Of each lane its name, its sizes and its ways; of each task what figures call it, its metric and its finish line, its
+settings, and those of its trials, which are made at the least length: on the others too many lanes stay on the plateau
+for long."""
 
 LANES: dict[str, str] = {lane: own["name"] for lane, own in _TABLE["lanes"].items()}
 """The models that race, and their names.
@@ -39,24 +39,7 @@ A step of "DeltaNet up to 2" can turn a direction round. "RNN above attention" i
 WINDOWED = tuple(lane for lane, own in _TABLE["lanes"].items() if own.get("windowed"))
 """Lanes whose state grows with the sequence: they do not run on "stream"."""
 
-_TEXT: dict[str, Any] = {"source": "shakespeare", "length": 64, "held_out": True}
-_SEQUENCES: dict[str, Any] = {"eval_every": 50, "eval_batches": 2}
-_READ: dict[str, Any] = {"task": "text", "task_arguments": _TEXT, "steps": 1000}
-_READ |= {"eval_every": 50, "eval_batches": 10, "eval_batch_size": 32}
-_BARS: dict[str, Any] = {"task": "music", "task_arguments": {"source": "jsb"}, "eval_every": 20, "eval_batch_size": 32}
-TASKS: dict[str, dict[str, Any]] = {
-    "adding": _SEQUENCES | {"task": "adding", "steps": 1500},
-    "copy": _SEQUENCES | {"task": "copy", "steps": 1200},
-    "digits": {"task": "digits", "task_arguments": {"fold": SEED}, "steps": 1000, "eval_every": 50},
-    "text": _READ,
-    "stream": _READ | {"stream_length": 64},
-    "chorales": _BARS | {"steps": 400, "keep_best": "loss"},
-    "parity": _SEQUENCES
-    | {"task": "parity", "task_arguments": {"length": 40}, "steps": 1000, "elsewhere": {"T = 256": {"length": 256}}},
-    "recall": _SEQUENCES | {"task": "recall", "task_arguments": {"pairs": 8, "length": 48}, "steps": 1000},
-    "selective": _SEQUENCES
-    | {"task": "selective-copying", "task_arguments": {"tokens": 8, "places": 56}, "steps": 1000},
-}
+TASKS: dict[str, dict[str, Any]] = {task: own["settings"] for task, own in _TABLE["tasks"].items()}
 """The tasks and their budgets.
 
 Of "text" every model reads windows of 64 characters, each from an empty state; of "stream", the same text, those whose
@@ -83,18 +66,6 @@ RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 
 BEYOND = (1e-5, 3e-5, 3e-1, 1.0)
 """Further ones, for a lane that is best at an end."""
-
-# Trials, and the least lengths at which they are made: on the others too many lanes stay on the plateau for long.
-_TRIAL_STEPS = {"adding": 1000, "copy": 500, "digits": 400, "text": 400, "stream": 400, "chorales": 133}
-_TRIAL_STEPS |= {"parity": 500, "recall": 500, "selective": 500}
-_TRIAL_ARGUMENTS: dict[str, dict[str, Any]] = {
-    "adding": {"length": 50},
-    "copy": {"delay": 10, "length": SYMBOLS},
-    "digits": {},
-    "parity": {"length": 20},
-    "recall": {"pairs": 4, "length": 32},
-    "selective": {"tokens": 4, "places": 28},
-}
 
 # The size of each lane on adding, copy, digits, text and stream, chorales, parity, recall and selective copying: units,
 # channels, the width of a stack, or, of the last six, hidden units of the feed-forward networks, with which it comes
@@ -142,10 +113,10 @@ def race(task: str, lane: str, lr: float, length: int | None = None) -> Recipe:
 def trial(task: str, lane: str, lr: float) -> Recipe:
     """The shorter run with which a lane tries a rate."""
     name, about = f"trial-{task}-{lane}-{lr:g}", f"{LANES[lane]} on the race's task {task!r}, rate {lr:g}"
-    settings: dict[str, Any] = {"steps": _TRIAL_STEPS[task], "curve_points": 20}
-    if task in _TRIAL_ARGUMENTS:
-        settings["elsewhere"] = {}
-    return _recipe(name, about, task, lane, lr, _TRIAL_ARGUMENTS.get(task), settings)
+    own = _TABLE["tasks"][task]["trial"]
+    settings: dict[str, Any] = {"steps": own["steps"], "curve_points": 20}
+    settings |= {"elsewhere": {}} if "arguments" in own else {}
+    return _recipe(name, about, task, lane, lr, own.get("arguments"), settings)
 
 
 def large(task: str, lane: str, lr: float) -> Recipe:

@@ -1,6 +1,8 @@
 """What a recipe is: a model, a task and a budget, named so that a record can hold them."""
 
+import json
 from dataclasses import MISSING, dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any
 
 SEED = "of the run"
@@ -76,6 +78,11 @@ class Recipe:
             if (value := getattr(self, one.name)) != default:
                 said.append(f"{one.name}={value!r}")
         return f"Recipe({', '.join(said)})"
+
+
+def table(name: str) -> dict[str, Any]:
+    """What a module of recipes leaves to the JSON file beside it: names, sizes, budgets, rates."""
+    return json.loads(Path(__file__).with_name(f"{name}.json").read_text(encoding="utf-8"))
 
 
 COSINE: dict[str, Any] = {"clip": 1.0, "schedule": "cosine"}

@@ -2,16 +2,14 @@
 
 from typing import Any
 
-from .recipe import AGAIN_SETS, COSINE, Recipe, again
+from .recipe import AGAIN_SETS, COSINE, Recipe, again, table
 
 # One stack for all, in which only the mixer differs: pre-norm, with MLPs twice as wide as the stack. Those with matrix
 # states have one head, and their width inside is such that a layer's state has 1,024 numbers, as Mamba's.
 _STACK: dict[str, Any] = {"width": 32, "layers": 2}
-_ABOUT = {"rnn": "tanh RNN", "lstm": "LSTM", "slstm": "sLSTM", "indrnn": "ReLU IndRNN", "qrnn": "QRNN"}
-_ABOUT |= {"min-gru": "minGRU", "lru": "LRU", "mamba": "Mamba", "mamba-signed": "Mamba with decays from -1 to 1"}
-_ABOUT |= {"mamba2": "Mamba-2", "linear-attention": "Linear attention", "delta-net": "DeltaNet"}
-_ABOUT |= {"delta-net-2": "DeltaNet with beta up to 2", "gated-delta-net": "Gated DeltaNet"}
-_ABOUT |= {"mlstm": "mLSTM", "attention": "Softmax attention"}
+_MIXERS: dict[str, dict[str, Any]] = table("returns")
+"""Of each mixer what it is called, and its rates on the tasks that it runs on."""
+
 _OPTIONS: dict[str, dict[str, Any]] = {"indrnn": {"length": 40}, "mlstm": {"expand": 1.0}}
 SETTINGS = COSINE | {"batch_size": 64, "warmup": 50, "eval_every": 100, "eval_batches": 1}
 
@@ -28,7 +26,7 @@ def _mixer(
     **options: Any,
 ) -> Recipe:
     """A stack of one mixer on one task; ``options`` are added to the mixer's own."""
-    about, own = _ABOUT[mixer], _OPTIONS.get(mixer, {})
+    about, own = _MIXERS[mixer]["name"], _OPTIONS.get(mixer, {})
     arguments = _STACK | {"mixer": mixer} | (stack or {})
     if own | options:
         arguments["options"] = own | options
@@ -48,14 +46,11 @@ def _mixer(
 _PARITY = {"task": "parity", "task_arguments": {"length": 40}, "steps": 500}
 _PARITY |= {"elsewhere": {f"T = {length}": {"length": length} for length in (64, 128, 256)}}
 _BARE: dict[str, dict[str, Any]] = {mixer: {"kernel_size": None} for mixer in ("mamba", "mamba-signed")}
-_PARITY_RATES = {mixer: 1e-2 for mixer in _ABOUT if mixer != "gated-delta-net"}
-_PARITY_RATES |= {"indrnn": 3e-2} | dict.fromkeys(("min-gru", "mamba2", "mlstm", "attention"), 3e-3)
 
 # --- words of S3
 
 _WORDS = {"task": "group-words", "task_arguments": {"length": 20}, "steps": 800}
 _WORDS |= {"elsewhere": {f"T = {length}": {"length": length} for length in (40, 100)}}
-_WORDS_RATES = {"rnn": 1e-2, "lstm": 1e-2, "mamba-signed": 3e-2, "delta-net-2": 1e-2, "min-gru": 3e-2}
 
 # --- associative recall
 
@@ -64,8 +59,6 @@ _WORDS_RATES = {"rnn": 1e-2, "lstm": 1e-2, "mamba-signed": 3e-2, "delta-net-2": 
 _CONVOLVED = {"kernel_size": 4}
 _RECALL = {"task": "recall", "task_arguments": {"pairs": 8, "length": 48}, "steps": 600}
 _RECALL |= {"elsewhere": {"T = 96": {"length": 96}}}
-_RECALL_RATES = {"attention": 3e-3, "linear-attention": 3e-2, "delta-net": 3e-2, "gated-delta-net": 1e-2}
-_RECALL_RATES |= {"mamba2": 1e-2, "mamba": 3e-2, "mlstm": 1e-2, "min-gru": 1e-2, "lstm": 1e-2}
 
 # How much a state holds: 16 pairs, and heads of K numbers, of which a layer of width 32 has 32 / K, so that its state
 # has 32 K numbers. One rate, that of most above; K = 4 and 32 of DeltaNet were tried with it.
@@ -79,12 +72,16 @@ def _state(mixer: str, heads: int) -> Recipe:
     return _mixer("state", mixer, 1e-2, _MORE, on, stack=_CONVOLVED, name=f"{mixer}-{size}", heads=heads)
 
 
+def _rates(task: str) -> dict[str, float]:
+    return {mixer: own[task] for mixer, own in _MIXERS.items() if task in own}
+
+
 RECIPES: list[Recipe] = [
-    *(_mixer("parity", mixer, lr, _PARITY, "parity", **_BARE.get(mixer, {})) for mixer, lr in _PARITY_RATES.items()),
-    *(_mixer("s3", mixer, lr, _WORDS, "words of S3") for mixer, lr in _WORDS_RATES.items()),
+    *(_mixer("parity", mixer, lr, _PARITY, "parity", **_BARE.get(mixer, {})) for mixer, lr in _rates("parity").items()),
+    *(_mixer("s3", mixer, lr, _WORDS, "words of S3") for mixer, lr in _rates("s3").items()),
     *(
         _mixer("mqar", mixer, lr, _RECALL, "associative recall", stack=_CONVOLVED)
-        for mixer, lr in _RECALL_RATES.items()
+        for mixer, lr in _rates("mqar").items()
     ),
     *(
         _mixer("mqar", mixer, 1e-2, _RECALL, "associative recall, no convolution", name=f"{mixer}-bare", **options)

@@ -1,13 +1,11 @@
 """Recipes of the chapter on time series: a patch of values a step, the window's last value taken out, a head."""
 
-import json
-from pathlib import Path
 from typing import Any
 
-from .recipe import COSINE, Recipe
+from .recipe import COSINE, Recipe, table
 from .returns import RATES
 
-_TABLE = json.loads(Path(__file__).with_name("series.json").read_text(encoding="utf-8"))
+_TABLE = table("series")
 SERIES: dict[str, dict[str, Any]] = _TABLE["series"]
 """What is forecast, from how many values, and how far: four days and two weeks, or a season and two."""
 
@@ -71,7 +69,9 @@ FITTED = [
     Recipe(f"series-{series}-{lane}", f"{about} on {series}", "statistician", "series", 1, 1, 1.0, how, task)
     for series, own in SERIES.items()
     for lane, (about, forms) in _TABLE["fitted"].items()
-    for how in [{"forms": forms} | ({"past": 672, "every": 23} if "ETT" in own["source"] else {"past": 2000, "every": 1})]
+    for how in [
+        {"forms": forms} | ({"past": 672, "every": 23} if "ETT" in own["source"] else {"past": 2000, "every": 1})
+    ]
     for task in [own | {"levels": "normal"}]
 ]
 """Smoothing and ARIMA, on the same windows: no seed changes them, and steps and rate mean nothing."""
