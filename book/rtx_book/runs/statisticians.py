@@ -38,8 +38,11 @@ class Statistician(nn.Module):
         for place, form in enumerate(self.forms, 1):
             form.fit(self.rows[: self.task.borders[1]])
             history.evaluations.append({"step": place, "split": "valid"} | self._scores(form, "valid", self.every))
-        best = min(history.evaluations, key=lambda row: row["mse"])["step"]
-        metrics = self._scores(self.forms[best - 1], "test", 1)
+        best = self.forms[min(history.evaluations, key=lambda row: row["mse"])["step"] - 1]
+        self.fitted = nn.Parameter(
+            torch.tensor([number for one in best.fitted for number in one.params])
+        )  # to be counted
+        metrics = self._scores(best, "test", 1)
         history.seconds = time.perf_counter() - start
         return history, metrics
 

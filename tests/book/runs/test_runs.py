@@ -7,8 +7,10 @@ import shutil
 from dataclasses import replace
 
 import jsonschema
+import numpy as np
 import pytest
 import torch
+from statsmodels.datasets import sunspots
 from support.helpers import killed
 from support.made_records import whole, write
 
@@ -20,6 +22,7 @@ from rtx_book.runs import runs as experiments
 from rtx_book.runs.builders import optimizer
 from rtx_book.runs.instructions import SETS, available
 from rtx_book.runs.recipes import RECIPES, Recipe
+from rtx_lib.models import STL
 from rtx_lib.models.indrnn import PlainIndRNN
 from rtx_lib.training import History, TrainingDiverged
 from rtx_lib.training.processes import Processes
@@ -42,6 +45,21 @@ def recorded(recipe, folder):
     record = json.loads(run(recipe, 0, out=folder, progress=False).read_text())
     jsonschema.validate(record, SCHEMA)
     return record
+
+
+def test_a_statistician_is_the_form_that_errs_least_on_valid_tested_on_every_window(tmp_path):
+    forms = [["ETS", {"trend": None}], ["STL", {"trend": None}]]
+    recipe = RECIPES["series-sunspots-smoothing"]
+    record = recorded(replace(recipe, model_arguments=recipe.model_arguments | {"forms": forms}), tmp_path)
+    seasonal, decomposed = (row["mse"] for row in record["evaluations"])
+    assert decomposed < seasonal and record["parameters"] == 2, "a rate and a first level"
+    years, (start, end) = sunspots.load_pandas().data["SUNACTIVITY"].to_numpy(), (248, 309)
+    origins = range(start, end - 10)
+    scaled = (years - years[:216].mean()) / years[:216].std()
+    mean, deviation = (part[..., 0] for part in STL(11, trend=None).fit(scaled[:216]).forecast(scaled, origins, 11))
+    off = np.abs(mean - [scaled[at : at + 11] for at in origins])
+    assert record["metrics"]["mse"] == pytest.approx((off**2).mean(), rel=1e-4)
+    assert record["metrics"]["coverage"] == pytest.approx((off < 1.28155 * deviation).mean(), abs=2e-3)
 
 
 def test_run_writes_one_record_and_does_not_run_twice(tmp_path, quick, monkeypatch):

@@ -7,14 +7,13 @@ from .recipe import Recipe
 from .returns import SETTINGS
 
 # Selective copying: Mamba's block alone, without MLPs, and what is left when a part of it goes.
-_BLOCKS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "mamba": ("Mamba", "mamba", {}),
-    "fixed": ("Mamba made time-invariant", "mamba-time-invariant", {}),
-    "no-convolution": ("Mamba without its convolution", "mamba", {"kernel_size": None}),
-    "no-gate": ("Mamba without its gate", "mamba-ungated", {}),
-    "s4d": ("S4D", "s4d", {}),
+_BLOCKS: dict[str, tuple[str, str, dict[str, Any], float]] = {
+    "mamba": ("Mamba", "mamba", {}, 3e-2),
+    "fixed": ("Mamba made time-invariant", "mamba-time-invariant", {}, 1e-2),
+    "no-convolution": ("Mamba without its convolution", "mamba", {"kernel_size": None}, 3e-2),
+    "no-gate": ("Mamba without its gate", "mamba-ungated", {}, 3e-2),
+    "s4d": ("S4D", "s4d", {}, 3e-2),
 }
-_RATES = dict.fromkeys(_BLOCKS, 1e-2) | {"mamba": 3e-2, "no-convolution": 3e-2, "no-gate": 3e-2, "s4d": 3e-2}
 _COPYING = SETTINGS | {"task": "selective-copying", "task_arguments": {"tokens": 4, "places": 28}, "steps": 600}
 _COPYING |= {"elsewhere": {"T = 64": {"places": 60}}}
 
@@ -23,9 +22,9 @@ def _stack(mixer: str, options: dict[str, Any], mlp: float = 0) -> dict[str, Any
     return {"width": 32, "layers": 2, "mlp": mlp, "mixer": mixer} | ({"options": options} if options else {})
 
 
-def _choice(name: str, about: str, mixer: str, options: dict[str, Any]) -> Recipe:
+def _choice(name: str, about: str, mixer: str, options: dict[str, Any], lr: float) -> Recipe:
     stack = _stack(mixer, options if mixer == "s4d" else {"state_size": 4} | options)
-    how = _COPYING | {"lr": _RATES[name], "model_arguments": stack}
+    how = _COPYING | {"lr": lr, "model_arguments": stack}
     return Recipe(f"choice-{name}", f"{about} on selective copying", "mixers", **how)
 
 
