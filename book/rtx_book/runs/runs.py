@@ -137,8 +137,8 @@ def trained(
     """
     if isinstance(model, Statistician):
         history, metrics = model.judged()
-        record = _measured(model, history, recipe, device)
-        return record | {"baselines": task.baselines(), "diverged": None, "metrics": finite(metrics)}
+        tested = {"baselines": task.baselines(), "diverged": None, "metrics": finite(metrics)}
+        return _measured(model, history, recipe, device) | tested
     constrain = getattr(model, "constrain_", None)
     how = {name: getattr(recipe, name) for name in ALIKE} | rule(recipe, model)
     how |= {"seed": seed, "device": device, "progress": progress, "processes": processes}

@@ -39,9 +39,8 @@ class Statistician(nn.Module):
             form.fit(self.rows[: self.task.borders[1]])
             history.evaluations.append({"step": place, "split": "valid"} | self._scores(form, "valid", self.every))
         best = self.forms[min(history.evaluations, key=lambda row: row["mse"])["step"] - 1]
-        self.fitted = nn.Parameter(
-            torch.tensor([number for one in best.fitted for number in one.params])
-        )  # to be counted
+        # A parameter, so that it is counted as others are.
+        self.fitted = nn.Parameter(torch.tensor([number for one in best.fitted for number in one.params]))
         metrics = self._scores(best, "test", 1)
         history.seconds = time.perf_counter() - start
         return history, metrics
