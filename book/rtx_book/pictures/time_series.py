@@ -82,7 +82,9 @@ def draw_lanes(errors: Mapping[str, Sequence[float]], lines: Mapping[str, float]
 
 
 def draw_shares(shares: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
-    """A row for each model, a panel for each series: its errors as parts of that of a season ago, a line at 1.
+    """A row for each model, a panel for each series: its errors as parts of that of a season ago.
+
+    A dashed line stands at 1, a thin one at the least median.
 
     Parameters
     ----------
@@ -93,6 +95,8 @@ def draw_shares(shares: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
     fig.axes[0].set_xscale("log")
     fig.axes[0].set_xticks([0.1, 1], ["0.1", "1"])
     fig.axes[0].minorticks_off()
+    for ax, own in zip(fig.axes, shares.values(), strict=True):
+        ax.axvline(min(np.median(row) for row in own.values()), color=INK, linewidth=0.8, label="_best")
     return fig
 
 

@@ -35,8 +35,7 @@ class Statistician(nn.Module):
     def judged(self) -> tuple[History, dict[str, float]]:
         """An evaluation of each form, as if they were steps, and the metrics of the best."""
         start, history = time.perf_counter(), History()
-        for place, form in enumerate(self.forms, 1):
-            form.fit(self.rows[: self.task.borders[1]])
+        for place, form in enumerate((own.fit(self.rows[: self.task.borders[1]]) for own in self.forms), 1):
             history.evaluations.append({"step": place, "split": "valid"} | self._scores(form, "valid", self.every))
         best = self.forms[min(history.evaluations, key=lambda row: row["mse"])["step"] - 1]
         # A parameter, so that it is counted as others are.
