@@ -13,7 +13,7 @@ from typing import Any
 from rtx_book.paths import book_file
 from rtx_book.records import measured
 from rtx_book.records.rules import read_entries, truth
-from rtx_book.records.seeds import MIN_SEEDS
+from rtx_book.records.seeds import MIN_SEEDS, varies
 
 MOST_NAMED = 4  # of an entry: a line with more is no longer read
 
@@ -42,11 +42,11 @@ def read_guide(path: Path | None = None) -> list[Advice]:
 
 
 def supported(entry: Advice, records: measured.Records) -> bool:
-    """Whether every rule of the entry is true, with at least `MIN_SEEDS` runs of each recipe that it rests on."""
+    """Whether every rule of the entry is true, with at least `MIN_SEEDS` runs of what a seed changes."""
     try:
         for path in entry.ours.values():
             runs = records[measured.split(path, records)[0]]
-            if not runs or (len(runs) < MIN_SEEDS and not runs[0].get("computed")):
+            if not runs or (len(runs) < MIN_SEEDS and varies(runs[0])):
                 return False
         return all(truth(rule, entry.ours, records) for rule in entry.rules)
     except measured.Unmeasured:

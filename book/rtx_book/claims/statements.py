@@ -8,7 +8,7 @@ from pathlib import Path
 from rtx_book.paths import cells_of
 from rtx_book.records import measured, rules
 from rtx_book.records.rules import read_entries
-from rtx_book.records.seeds import MIN_SEEDS
+from rtx_book.records.seeds import MIN_SEEDS, varies
 
 TRIAL = "rate-"  # how the names of trials of rates begin: they have one seed, and the sentence has to say so
 
@@ -83,8 +83,8 @@ def faults(statement: Statement, root: Path, records: measured.Records) -> list[
     found = [] if there else [f"{name} does not say: {statement.says}"]
     for path in statement.ours.values():
         try:
-            computed = records[measured.split(path, records)[0]][0].get("computed")
-            enough = len(measured.series(path, records)) >= MIN_SEEDS or path.startswith(TRIAL) or computed
+            fixed = not varies(records[measured.split(path, records)[0]][0])
+            enough = len(measured.series(path, records)) >= MIN_SEEDS or path.startswith(TRIAL) or fixed
             if not enough and not path.partition(".")[2].startswith("baselines."):
                 found.append(f"{name}, {statement.says!r}: fewer than {MIN_SEEDS} runs: {path}")
         except ValueError as error:

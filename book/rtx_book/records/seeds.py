@@ -20,6 +20,12 @@ Values = Sequence[float] | np.ndarray
 MIN_SEEDS = 3
 """With fewer runs on either side nothing is said about which is better."""
 
+
+def varies(run: Record) -> bool:
+    """Whether another seed may change a record: not one computed from others, or of what is fitted without chance."""
+    return not run.get("computed") and run.get("configuration", {}).get("model") != "statistician"
+
+
 LEVEL = 0.95
 
 

@@ -15,9 +15,7 @@ PATCHES = {"co2": 13, "elnino": 12, "sunspots": 11}
 LANES: dict[str, tuple[str, str, dict[str, Any]]] = _TABLE["lanes"]
 """The models: what figures call each, a name in ``MODELS``, and its arguments. All but the last two read patches."""
 
-QUANTILES = [0.1, 0.5, 0.9]
 SEEDS = (0, 1, 2, 3, 4)
-_LINEAR = ("nlinear", "dlinear")
 _HOW: dict[str, Any] = COSINE | {"batch_size": 32, "warmup": 20, "eval_every": 100, "curve_points": 50}
 
 
@@ -29,7 +27,7 @@ def _lane(
     task, levels = dict(SERIES[series]), how.pop("levels", None)
     if levels:
         task["levels"] = levels
-    if lane not in _LINEAR:
+    if not lane.endswith("linear"):
         inner = {"core": model, "core_arguments": own, "width": 64}
         model, own = "patched", inner | {"patch": patch or PATCHES.get(task["source"], 24), "norm": norm}
     how = _HOW | {"steps": 600 if series.startswith("ett") else 300} | how
@@ -45,9 +43,9 @@ _RATES = {f"series-{name}": float(lr) for lr, names in _TABLE["rates"].items() f
 
 # The intervals, with the last value taken out; a normal as DeepAR has it.
 _PROBABLE: list[tuple[str, Any, str]] = [
-    ("gru", QUANTILES, "intervals"),
-    ("nlinear", QUANTILES, "intervals"),
-    ("transformer", QUANTILES, "intervals"),
+    ("gru", [0.1, 0.5, 0.9], "intervals"),
+    ("nlinear", [0.1, 0.5, 0.9], "intervals"),
+    ("transformer", [0.1, 0.5, 0.9], "intervals"),
     ("gru", "normal", "normal"),
 ]
 
@@ -60,7 +58,7 @@ TRAINED: list[Recipe] = [
         for series in ("etth1-96", "co2", "elnino")
         for lane, levels, end in _PROBABLE
     ),
-    *(_lane("etth1-96", lane, f"{lane}-longer", steps=2400) for lane in ("gru", *_LINEAR)),
+    *(_lane("etth1-96", lane, f"{lane}-longer", steps=2400) for lane in ("gru", "nlinear", "dlinear")),
 ]
 
 TUNED = [recipe for recipe in TRAINED if not recipe.name.endswith("-longer")]
