@@ -88,6 +88,11 @@ def whole(tmp_path_factory):
     return folder, *ends
 
 
+def test_what_no_seed_changes_runs_once():
+    seeds = [seed for recipe, seed in SWEEPS["series"].runs() if recipe.model == "statistician"]
+    assert len(seeds) == 20 and {*seeds} == {0}
+
+
 @pytest.mark.weekly
 @needs_snakemake
 def test_of_two_sweeps_at_once_the_second_is_refused_and_nothing_is_made_twice(whole):
